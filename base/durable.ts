@@ -3,6 +3,7 @@ import { link, open, rename, rm, writeFile, type FileHandle } from 'node:fs/prom
 import { dirname } from 'node:path'
 import { orAbsent } from './exists.ts'
 import { inFolder } from './failures.ts'
+import { notRegular } from './files.ts'
 import { makeFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
@@ -38,10 +39,13 @@ export async function writeFileDurably(
 
 const NEWLINE = 10
 
-/** Opens a file for `appendLine`. Creates it, readable by its owner only, and its folder. */
+/** Opens a file for `appendLine`. Creates it, readable by its owner only, and its folder. @throws not_found for a pipe or a device */
 export async function openPrivate(path: string): Promise<FileHandle> {
   await makeFolder(dirname(path))
-  return open(path, 'a+', 0o600)
+  const file = await open(path, 'a+', 0o600)
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw notRegular(path)
 }
 
 /**

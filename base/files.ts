@@ -3,7 +3,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { notFound } from './errors.ts'
+import { type CodedError, notFound } from './errors.ts'
 import { orAbsent } from './exists.ts'
 import { eventLoopYielder } from './yield-to-event-loop.ts'
 
@@ -30,8 +30,12 @@ export async function filesUnder(folder: string): Promise<string[]> {
  */
 export async function* fileBytes(path: string, chunkBytes = 64 * 1024): AsyncGenerator<Buffer> {
   const found = await stat(path)
-  if (!found.isFile() && !found.isDirectory()) throw notFound('file', `${path} is a pipe or a device: name a regular file.`)
+  if (!found.isFile() && !found.isDirectory()) throw notRegular(path)
   yield* createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>
+}
+
+export function notRegular(path: string): CodedError {
+  return notFound('file', `${path} is a pipe or a device: name a regular file.`)
 }
 
 /** The first bytes of a file; fewer if it is shorter. */

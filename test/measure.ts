@@ -88,4 +88,5 @@ async function measure(): Promise<readonly (readonly [string, string | number])[
   ]
 }
 
-for (const [what, size] of await measure()) process.stdout.write(`${what}: ${size}\n`)
+// One write, which a reader like `head` does not interrupt.
+process.stdout.write((await measure()).map(([what, size]) => `${what}: ${size}\n`).join(''))

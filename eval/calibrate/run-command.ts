@@ -10,14 +10,14 @@ import { workFolder } from '../../base/locks/scratch.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
 import type { AnswerClient } from '../client/client.ts'
-import { createHttpClient } from '../client/http.ts'
+import { namedService } from '../client/http.ts'
 import { describeProblem, type EvalQuestion, spread } from '../datasets/question-set.ts'
 import { demoCorpus, questionFile } from '../datasets/shipped.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { invalidOption, wholeNumbers } from '../run/options.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
-import { calibrationFiles, clientKey, loadConfig } from '../../src/config.ts'
+import { calibrationFiles, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
 import { type Calibration, CALIBRATION_VERSION, type Quality, type Signals } from '../../src/rag/calibration.ts'
 import { type AnswerResponse, LIMITS } from '../../src/rag/schema.ts'
@@ -65,9 +65,7 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   const out = await realpath(named).catch(() => named)
   await refuseUnwritable(out)
   const { createInProcessClient } = await import('../client/in-process.ts')
-  await using client = closing(
-    url === undefined ? await createInProcessClient({ ...overrides, ...index }) : createHttpClient(url, options.key ?? clientKey()),
-  )
+  await using client = closing(namedService(options) ?? (await createInProcessClient({ ...overrides, ...index })))
   const { judged, left, questions: counts, sources, defaults } = await askAll(client, questions, { ks, concurrency: options.concurrency })
   const { mode, demonstrations, chat_template = 'none', instruction = '' } = defaults
   const calibration: Calibration = {

@@ -1,6 +1,6 @@
 import { Type, type TSchema, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { CodedError, isErrorCode, orThrow } from '../../base/errors.ts'
+import { CodedError, invalidOption, isErrorCode, orThrow } from '../../base/errors.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from './client.ts'
 import { clientKey } from '../../src/config.ts'
 import { CepeError, createClient, type RetryOptions } from '../../src/client/index.ts'
@@ -37,9 +37,17 @@ export function createHttpClient(url: string, key?: string, retry: RetryOptions 
   }
 }
 
-/** The service that is named, or else the pipeline, which is loaded only if it runs in this process. */
-export async function connect({ url, key }: ServiceOptions, retrieval: string): Promise<AnswerClient> {
+/** The running service that is named; undefined without. @throws options_invalid for a key alone; as createHttpClient */
+export function namedService({ url, key }: ServiceOptions): AnswerClient | undefined {
   if (url !== undefined) return createHttpClient(url, key ?? clientKey())
+  if (key !== undefined) throw invalidOption('--key', '--key is for a running service: name that with --url.')
+  return undefined
+}
+
+/** The service that is named, or else the pipeline, which is loaded only if it runs in this process. */
+export async function connect(options: ServiceOptions, retrieval: string): Promise<AnswerClient> {
+  const service = namedService(options)
+  if (service !== undefined) return service
   const { createInProcessClient, createReadingClient } = await import('./in-process.ts')
   return retrieval === 'supplied' ? createReadingClient() : createInProcessClient()
 }

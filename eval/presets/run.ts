@@ -39,6 +39,8 @@ export interface TableOptions extends RunCommandOptions, ServiceOptions {
 export async function runTable(paper: Paper, number: string, given: TableOptions): Promise<void> {
   const { data, columns, limit, plan = false, out = runsFolder(`${paper}-${number}`) } = given
   const preset = readPreset(paper, number)
+  if (preset.task !== OPEN_DOMAIN_QA && (given.url ?? given.key) !== undefined)
+    throw invalidOption('--url and --key are for tables of questions: this one is measured with the configured reader.')
   const names = preset.columns.filter(({ mean_of: averaged }) => averaged === undefined).map(({ name }) => name)
   const cells = cellsOf(preset, { limit, columns: columns === undefined ? names : optionValues({ columns }).words('columns', names) })
   const fileOf = data === undefined ? () => undefined : await dataFiles(data)

@@ -160,5 +160,5 @@ async function articleScores(
     return withInterval(estimateShare(samples, 0))
   }
   const characters = asked.reduce((sum, article) => sum + article.characters, 0) / asked.length
-  return `POST /v1/documents/answer, ${asked.length} questions, articles of ${Math.round(characters / 1000)},000 characters on average: EM ${score(exactMatch)}, F1 ${score(f1)}.`
+  return `POST /v1/documents/answer, ${asked.length} questions, articles of ${Math.round(characters)} characters on average: EM ${score(exactMatch)}, F1 ${score(f1)}.`
 }

@@ -170,6 +170,11 @@ export class IndexCollections implements Collections {
     })
   }
 
+  async checkLanguage(name: string, language: WordLanguage): Promise<void> {
+    using connection = await connectLance(this.#dir, undefined)
+    await exists(connection, { dir: this.#dir, table: checkTableName(name) }, language)
+  }
+
   async copy(name: string, of: string): Promise<boolean> {
     const location = { dir: this.#dir, table: checkTableName(name) }
     if (of === name) throw invalidRequest('copy_of', `"${of}" is the collection itself: name another one.`)

@@ -64,6 +64,8 @@ export interface Collections {
    * @throws unprocessable beyond the limit; conflict if it exists in another language
    */
   create(name: string, language?: WordLanguage): Promise<boolean>
+  /** @throws conflict if the collection exists in another language */
+  checkLanguage(name: string, language: WordLanguage): Promise<void>
   /**
    * Creates or replaces a collection with a copy of another one, atomically. Both change independently afterwards.
    * @returns false if it existed

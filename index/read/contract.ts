@@ -135,3 +135,8 @@ export interface RawRow extends Position {
   /** Names of columns that are not read. */
   readonly unread?: readonly string[]
 }
+
+/** Passages as JSON lines, which can be indexed again: an empty source says that there is none. */
+export async function* exportLines(passages: AsyncIterable<Passage>): AsyncGenerator<string> {
+  for await (const passage of passages) yield `${JSON.stringify({ ...passage, source: passage.source ?? '' })}\n`
+}

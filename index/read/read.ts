@@ -76,7 +76,9 @@ async function* accept(rows: AsyncIterable<RawRow | Rejected>, options: ReadOpti
     const shown = fresh.map((name) => name.slice(0, 64).toWellFormed()).join(', ')
     const warnings = [`Not read: the columns ${shown}. Name them in columns (metadata.<name>=<column>) to keep them.`]
     let told = { ...(leftOut && { leftOut }), ...(shown !== '' && { warnings }) }
-    const passage = given.source === undefined && source !== undefined ? { ...given, source } : given
+    // An empty string says that there is none, as exports do.
+    const isNamed = given.source !== undefined || ('source' in row && row.source === '')
+    const passage = isNamed || source === undefined ? given : { ...given, source }
     if (!seen.add(passage.id)) {
       yield { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in this file; its first passage is kept.` }
       continue

@@ -56,6 +56,8 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
   const { out, dtype, blockSize, lmHead, inPlace = false, adapter, rope, window, texts } = given
   if (blockSize !== String(INT4_DEFAULTS.blockSize) && !dtype.includes('int4'))
     throw invalidOption('--block-size', '--block-size is of matrices in 4 bits: choose a --dtype with int4, or omit it.')
+  if (lmHead !== INT4_DEFAULTS.lmHead && ['f32', 'f16'].includes(dtype))
+    throw invalidOption('--lm-head', '--lm-head is of quantised builds: choose another --dtype, or omit it.')
   if (texts !== undefined) {
     if (dtype === 'f32') throw invalidOption('--texts', '--texts compares a precision with f32: choose another --dtype, or omit --texts.')
     await (await import('./verify.ts')).readTexts(texts)

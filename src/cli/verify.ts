@@ -104,11 +104,16 @@ export function verifyCommand(): Command {
     .option('--against <built>', 'compare the results with those of another build, such as f32')
     .option('--texts <file>', 'against: text to compare on, one passage per line', path.join(packageRoot(), 'index/corpus/passages.tsv'))
     .option('--samples <number>', 'against: groups of lines to compare', wholeNumber({ min: 1 }), DEFAULT_SAMPLES)
-    .action(async (built: string, options: VerifyOptions) => {
-      if (options.golden === undefined && options.against === undefined)
+    .action(async (built: string, options: VerifyOptions, command: Command) => {
+      const { golden, atol, against, texts, samples } = options
+      if (golden === undefined && against === undefined)
         throw invalidOption('--golden', 'Nothing to compare with: give --golden <files> or --against <built>.')
-      if (options.golden) await againstGoldens(built, options.golden, options.atol)
-      if (options.against) process.stdout.write(`${await buildDistance(built, options.against, options.texts, options.samples)}\n`)
+      const unread = [...(golden ? [] : ['atol']), ...(against === undefined ? ['texts', 'samples'] : [])]
+      const given = unread.find((name) => command.getOptionValueSource(name) === 'cli')
+      if (given !== undefined)
+        throw invalidOption(`--${given}`, `--${given} goes with --${given === 'atol' ? 'golden' : 'against'}: give both.`)
+      if (golden) await againstGoldens(built, golden, atol)
+      if (against !== undefined) process.stdout.write(`${await buildDistance(built, against, texts, samples)}\n`)
     })
 }
 

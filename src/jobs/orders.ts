@@ -1,6 +1,5 @@
 import { basename, dirname } from 'node:path'
-import { Value } from 'typebox/value'
-import { conflict, invalidCorpus, invalidOption, invalidRequest, messageOf } from '../../base/errors.ts'
+import { conflict, invalidCorpus, invalidRequest, messageOf } from '../../base/errors.ts'
 import { describedError, failureOf } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
 import type { Lock } from '../../base/locks/lock.ts'
@@ -15,14 +14,13 @@ import { checkTable, readAlias } from '../../index/versions/alias.ts'
 import { watchChanges } from '../../index/writers/change-log.ts'
 import { withWriterLock } from '../../index/writers/locks.ts'
 import { importPath } from './kept/served-file.ts'
-import { isFinal, JOB_VERSION, JobOptionsSchema, moved, rejectedShare, type Job, type JobOptions, type WebSource } from './record/schema.ts'
+import { isFinal, JOB_VERSION, moved, rejectedShare, type Job, type JobOptions, type WebSource } from './record/schema.ts'
 import type { JobStore } from './record/store.ts'
 import type { JobParts } from './run/live-job.ts'
 import type { JobQueue } from './run/runner.ts'
 import { checkedAddresses } from './sources/fetch-pages.ts'
 import { ARCHIVE, isDocument } from './sources/list.ts'
-import { checkDeleteMissing } from './sources/missing.ts'
-import { checkReading, corpusReadOptions, ReadingNotes, tableOptionOf } from './sources/reading.ts'
+import { checkOptions, corpusReadOptions, ReadingNotes, tableOptionOf } from './sources/reading.ts'
 import { FileSpool } from './sources/spool.ts'
 import { byteLimit, takeFiles, type UploadedFiles } from './sources/take.ts'
 
@@ -246,18 +244,10 @@ async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease
   return job
 }
 
-/** Creates the record of a queued job. @throws options_invalid for options that its stored record could not contain */
+/** Creates the record of a queued job. @throws as checkOptions */
 function newJobOf({ parts: { index } }: Desk, id: string, source: Job['source'], ordered: Target & { readonly options: JobOptions }): Job {
   const { options, table = index.table, model = index.model.id } = ordered
-  const [wrong] = Value.Errors(JobOptionsSchema, options)
-  if (wrong !== undefined) {
-    const field = wrong.instancePath.slice(1)
-    throw invalidOption(field, `${field} ${wrong.message}.`)
-  }
-  checkDeleteMissing(source, options)
-  if (source.files?.web !== undefined && options.label !== undefined)
-    throw invalidRequest('label', 'label goes with files: the source of a page of the web is its address.')
-  checkReading(options)
+  checkOptions(source, options)
   return {
     version: JOB_VERSION,
     id,

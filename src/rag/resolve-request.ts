@@ -124,9 +124,9 @@ function refuseMixed({ sampling, logprobs, grammar }: ChatQuestion, mode: Mode):
 }
 
 /** @throws invalid_request for passages that would not be read, and for options of a search that is not made */
-function refuseUnused({ passages, filter = {}, method, collection, rerank, k = 0 }: ChatQuestion, mode: Mode): void {
+function refuseUnused({ passages, filter = {}, method, collection, rerank, attention, k }: ChatQuestion, mode: Mode): void {
   const ofSearch = Object.keys(filter).length > 0 ? 'filter' : method && 'method'
-  const unread = passages?.length ? 'passages' : rerank ? 'rerank' : (ofSearch ?? (k > 0 && 'k'))
+  const unread = (passages?.length && 'passages') || (rerank && 'rerank') || (attention && 'attention') || (k && 'k') || ofSearch
   if (mode === 'closed-book' && unread)
     throw invalidField(unread, 'has no effect in closed-book mode, which reads no passages: omit it, or choose another mode')
   const unused = ofSearch ?? (collection && 'collection')

@@ -58,6 +58,9 @@ export async function scoreChoices(
   given: AnswerServices,
   run: RunOptions = {},
 ): Promise<ScoreResponse> {
+  const texts = choices.map((choice) => choice.trim().normalize())
+  const again = texts.findIndex((text, i) => texts.indexOf(text) < i)
+  if (again >= 0) throw invalidField(`choices.${again}`, 'is an earlier choice again, and would share its probability: name each once')
   const services = await inCollection(given, request.collection)
   const { reader } = services
   const mode = scoringMode(defaultMode(reader.manifest), reader.manifest)
@@ -66,7 +69,7 @@ export async function scoreChoices(
   return withPassages({ request: { ...request, mode }, choices }, services, run, async (asked) => {
     const { resolved, passages } = asked
     if (hasNoPassages(asked)) return { choices: [], best: null, reason: 'no_passages', evidence: [], ...sources(services, asked) }
-    const read = await reader.choices({ ...resolved, mode, passages, choices: choices.map((choice) => choice.normalize()) }, asked.run())
+    const read = await reader.choices({ ...resolved, mode, passages, choices: texts }, asked.run())
     return { ...ranked(choices, read.logprobs), reason: null, evidence: await evidence(passages, read), ...sources(services, asked) }
   })
 }

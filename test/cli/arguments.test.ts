@@ -9,6 +9,26 @@ t.test('what is typed in and cannot be: a document that is no file, a revision o
   await t.rejects(pullCommand().parseAsync(['owner/name@'], { from: 'user' }), { code: 'options_invalid', message: /no revision/ })
 })
 
+t.test('options that would have no effect are refused', async (t) => {
+  for (const [args, message] of [
+    ['eval --url http://127.0.0.1:1 suite demo', /^cepe eval: --url stands before "suite".*leave it out, or write it after/],
+    ['eval --published scores.json report run', /--published stands before "report"/],
+    ['eval --key k --dataset eval/questions/test.jsonl', /--key is for a running service: name that with --url/],
+    ['calibrate eval/questions/test.jsonl --key k', /--key is for a running service: name that with --url/],
+    ['eval table 1 --url http://127.0.0.1:1', /--url and --key are for tables of questions/],
+    ['index add a.md --label a --label b', /^cepe: --label is given twice: name one value/],
+    ['index sources --collection a --table b', /--collection is given twice/],
+    ['index add README.md --split=20 --check --split', /--split is given twice/],
+    ['index add README.md --allow-private --check', /--allow-private is for addresses of web pages/],
+    ['index add README.md src --delete-missing --check', /--delete-missing requires a folder/],
+    ['verify built --golden a --golden b --samples 3', /--samples goes with --against/],
+    ['verify built --golden a --texts b', /--texts goes with --against/],
+    ['verify built --against other --atol 1', /--atol goes with --golden/],
+    ['build checkpoint --out built --adapter a --adapter b --lm-head float', /--lm-head is of quantised builds/],
+  ] as const)
+    t.match(await runCli(args.split(' ')), { code: 1, stderr: message }, args)
+})
+
 t.test('an argument that is not UTF-8 is refused: Node.js replaces its letters', async (t) => {
   for (const args of [
     ['ask', 'where is Malm\ufffd'],

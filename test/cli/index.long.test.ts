@@ -53,7 +53,14 @@ await t.test('a first add makes the collection in a language; a later one cannot
     return readWordIndex(await connection.openTable(live ?? ''))
   }
   t.same(await words(), { language: 'de', chosen: 'de' }, 'although the text is English')
-  t.match(await add('--language', 'en'), { code: 1, stderr: /"passages" exists, and its language is chosen.*leave it out/ })
+  for (const check of [[], ['--check']])
+    t.match(await add('--language', 'en', ...check), { code: 1, stderr: /"passages" exists, and its language is chosen.*leave it out/ })
+  for (const [option, value, message] of [
+    ['--encoding', 'utf-99', /The encoding "utf-99" is not known/],
+    ['--label', '', /label must not have fewer than 1 characters/],
+  ] as const)
+    for (const check of [[], ['--check']])
+      t.match(await add(option, value, ...check), { code: 1, stderr: message }, 'a check fails like a job')
   t.match(await add('--language', 'de'), { code: 0, stdout: /1 unchanged/ })
   t.match(await add(), { code: 0, stdout: /1 unchanged/ })
   t.same(await words(), { language: 'de', chosen: 'de' })

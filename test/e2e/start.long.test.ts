@@ -109,6 +109,12 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
       says: /cannot be written to.*CEPE_FEEDBACK/,
     })),
     {
+      what: 'a file of feedback that is a device',
+      args: serve,
+      env: { ...whole, CEPE_FEEDBACK: '/dev/null' },
+      says: /cannot be written to \(\/dev\/null is a pipe or a device: name a regular file\.\): set CEPE_FEEDBACK/,
+    },
+    {
       what: 'a jobs folder that is a file',
       args: serve,
       env: { ...whole, CEPE_JOBS_DIR: at('file') },

@@ -192,7 +192,7 @@ const SPACED = [
   { id: 's5', title: 'joiner\u200d', text: 'end mark\ufeff' },
 ] as const
 
-await t.test('white space survives: an export that is added again is the same, byte for byte', async (t) => {
+await t.test('white space, and sources that are absent, survive: an export that is added again is the same, byte for byte', async (t) => {
   const { call, ended, index, url } = await served(t)
   const exported = async () => (await fetch(`${url}/v1/admin/passages/export`, { headers: { authorization: `Bearer ${KEY}` } })).text()
   const sorted = (lines: string) => lines.trimEnd().split('\n').sort()
@@ -208,6 +208,14 @@ await t.test('white space survives: an export that is added again is the same, b
   t.match(await post(first, 'application/x-ndjson'), { state: 'done', counters: { skipped: 5, embedded: 0 } })
   t.match(await post(first, 'application/x-ndjson', '?replace=true'), { state: 'done', counters: { rejected: 0 } })
   t.same(sorted(await exported()), sorted(first))
+  const nameless = { id: 'nameless', title: '', text: 'from nowhere', source: '' }
+  t.equal((await call('PUT', '/v1/passages', { passages: [nameless] })).status, 200)
+  const more = await exported()
+  t.ok(more.includes(`${JSON.stringify(nameless)}\n`))
+  for (const replace of [false, true])
+    t.match(await post(more, 'application/x-ndjson', `?label=other&replace=${replace}`), { state: 'done', counters: { rejected: 0 } })
+  t.same(sorted(await exported()), sorted(more))
+  t.equal((await call('DELETE', '/v1/passages/nameless')).status, 200)
 
   const quoted = (value: string) => `"${value.replaceAll('"', '""')}"`
   for (const [type, separator] of [

@@ -167,10 +167,26 @@ t.test('given passages are read, or refused with the field that excludes them', 
     const message = `${field} selects from the index, and passages are given: omit one of them.`
     await t.rejects(answerQuestion({ question: 'what', passages: [], ...unread }, services), { code: 'invalid_request', field, message })
   }
+  for (const choices of [
+    ['a', 'b', 'a'],
+    ['\u00e9', 'b', ' e\u0301'],
+  ])
+    await t.rejects(scoreChoices({ ...given, choices }, services), {
+      code: 'invalid_request',
+      field: 'choices.2',
+      message: 'choices.2 is an earlier choice again, and would share its probability: name each once.',
+    })
   const scored = scoreChoices({ ...given, choices: ['a'], filter: { source: 'a.txt' } }, services)
   await t.rejects(scored, { code: 'invalid_request', field: 'filter' })
   t.match(await answerQuestion({ ...given, filter: {} }, services), { answer: 'yes' })
-  for (const unread of [{ filter: { source: 'a.txt' } }, { method: 'text' }, { rerank: true }, { k: 2 }] as const) {
+  t.match(await answerQuestion({ question: 'what', mode: 'closed-book', k: 0 }, services), { answer: 'yes' })
+  for (const unread of [
+    { filter: { source: 'a.txt' } },
+    { method: 'text' },
+    { rerank: true },
+    { k: 3 },
+    { attention: 'sentences' },
+  ] as const) {
     const [field = ''] = Object.keys(unread)
     const message = `${field} has no effect in closed-book mode, which reads no passages: omit it, or choose another mode.`
     await t.rejects(answerQuestion({ question: 'what', mode: 'closed-book', ...unread }, services), {

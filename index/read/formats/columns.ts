@@ -52,5 +52,13 @@ export function rowOf(at: Position, values: readonly string[], columns: ColumnPo
   // Empty values are absent.
   const own = Object.fromEntries(columns.metadata.flatMap(({ name, at: i }) => (values[i] ? [[name, values[i]]] : [])))
   const metadata = columns.metadata.length > 0 ? own : valueOf('metadata')
-  return { ...at, id: valueOf('id'), text: valueOf('text'), title: valueOf('title'), source: valueOf('source'), metadata, unread }
+  return {
+    ...at,
+    id: valueOf('id'),
+    text: valueOf('text'),
+    title: valueOf('title'),
+    source: valueOf('source') || undefined,
+    metadata,
+    unread,
+  }
 }

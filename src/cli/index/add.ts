@@ -101,8 +101,11 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
     const flag = `--${unused.replace('_', '-')}`
     throw invalidOption(flag, `${flag} applies to tables, and there is none: leave it out, or give --format with a table.`)
   }
-  if (options.deleteMissing === true && !kinds.includes('documents') && !kinds.includes('pages'))
+  const isNamed = corpus.sources.some((source) => source.kind === 'documents' && source.only !== undefined)
+  if (options.deleteMissing === true && (isNamed || !(kinds.includes('documents') || kinds.includes('pages'))))
     throw invalidOption('--delete-missing', '--delete-missing requires a folder of documents or addresses of web pages.')
+  if (options.allowPrivate === true && !kinds.includes('pages'))
+    throw invalidOption('--allow-private', '--allow-private is for addresses of web pages, and there is none: leave it out.')
   return corpus
 }
 
@@ -157,13 +160,20 @@ function start(jobs: Jobs, source: Source, options: AddOptions): Promise<Job> {
 }
 
 async function check(corpus: Corpus, options: AddOptions): Promise<void> {
-  const { checkSource, showPassage } = await import('./check-corpus.ts')
+  const [{ checkSource, showPassage }, { checkOptions }] = await Promise.all([
+    import('./check-corpus.ts'),
+    import('../../jobs/sources/reading.ts'),
+  ])
+  const { collection, language, show } = options
   const leftOut = [...corpus.leftOut]
-  await withIndexing(options.collection, 'embeds', async ({ index }) => {
+  await withIndexing(collection, 'embeds', async ({ index, collections }) => {
     const { dimension } = index.model
-    const checking = { options: orderOf(options), dimension, ...(options.show === true && { onItem: showPassage }) }
+    const order = orderOf(options)
+    const checking = { options: order, dimension, ...(show === true && { onItem: showPassage }) }
+    if (language !== undefined) await collections.checkLanguage(index.table, language)
     const files: Files[] = []
     for (const source of corpus.sources) {
+      checkOptions({ path: source.path, ...('urls' in source && { files: { web: { urls: source.urls } } }) }, order)
       const isSkipped = maySkip(source, options)
       const found = await checkSource(source, checking, webOptions(options), isSkipped)
       files.push(found ?? { indexed: 0, left_out: [] })

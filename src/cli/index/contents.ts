@@ -5,6 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { invalidOption, notFound } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
+import { exportLines } from '../../../index/read/contract.ts'
 import { createProgress } from '../program/progress.ts'
 import { indexingCommand } from './jobs.ts'
 
@@ -64,10 +65,7 @@ export function contentsCommands() {
   const exported = 'print all passages as JSON lines, which can be indexed again'
   const exporting = indexingCommand('export', exported, async ({ index }, _, { source }) => {
     if (source !== undefined) await requireSource(index, source)
-    const lines = async function* (): AsyncGenerator<string> {
-      for await (const passage of index.export(source === undefined ? undefined : { source })) yield `${JSON.stringify(passage)}\n`
-    }
-    await print(Readable.from(lines()))
+    await print(Readable.from(exportLines(index.export(source === undefined ? undefined : { source }))))
   })
   const sources = indexingCommand('sources', 'list the sources with their number of passages', async ({ index }) =>
     (await index.sources()).map(({ source, passages }) => `${passages}\t${source}\n`).join(''),

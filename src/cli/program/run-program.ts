@@ -1,5 +1,5 @@
 import { type Command, CommanderError } from 'commander'
-import { CodedError, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, invalidOption, messageOf, osCode } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { type LockWait, onLockWait } from '../../../base/locks/lock-wait.ts'
 import { pidOf } from '../../../base/locks/process.ts'
@@ -24,6 +24,7 @@ export async function runProgram(program: Command, run: () => Promise<unknown> =
     if (osCode(error) !== 'EPIPE') fail(program, error)
   })
   program.hook('preAction', prepare)
+  refuseRepeated(program)
   try {
     await run()
   } catch (thrown) {
@@ -33,8 +34,28 @@ export async function runProgram(program: Command, run: () => Promise<unknown> =
   }
 }
 
-/** Runs before any command, before most of the program is loaded. */
-async function prepare(program: Command): Promise<void> {
+/** Refuses an option that is given twice and keeps the last value alone. */
+function refuseRepeated(command: Command): void {
+  const given = new Set<string>()
+  const single = command.options.filter(({ variadic, defaultValue }) => !variadic && !Array.isArray(defaultValue))
+  for (const option of single.filter(({ required, optional }) => required || optional))
+    command.on(`option:${option.name()}`, () => {
+      const flag = `--${option.name()}`
+      if (given.has(flag)) throw invalidOption(flag, `${flag} is given twice: name one value.`)
+      given.add(flag)
+    })
+  command.commands.forEach(refuseRepeated)
+}
+
+/** Runs before any command, before most of the program is loaded. @throws options_invalid for an option before the command's name */
+async function prepare(program: Command, command: Command): Promise<void> {
+  const { parent } = command
+  const unread = parent?.options.find((option) => parent.getOptionValueSource(option.attributeName()) === 'cli')?.long
+  if (unread !== undefined)
+    throw invalidOption(
+      unread,
+      `${unread} stands before "${command.name()}", which does not read it there: leave it out, or write it after.`,
+    )
   onLockWait((wait) => void reportLockWait(program, wait))
   // Node.js has replaced what is not UTF-8.
   if (process.argv.some((argument) => argument.includes('\ufffd')))

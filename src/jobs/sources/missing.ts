@@ -37,7 +37,10 @@ export async function noteListed(jobFolder: string, listed: Listed): Promise<voi
 }
 
 /** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
-export function checkDeleteMissing({ files, path }: Job['source'], { delete_missing: wanted, label }: JobOptions): void {
+export function checkDeleteMissing(
+  { files, path }: Pick<Job['source'], 'files' | 'path'>,
+  { delete_missing: wanted, label }: JobOptions,
+): void {
   if (wanted !== true) return
   const problem =
     files === undefined

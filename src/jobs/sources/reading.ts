@@ -1,7 +1,9 @@
-import { invalidRequest, orThrow } from '../../../base/errors.ts'
+import { Value } from 'typebox/value'
+import { invalidOption, invalidRequest, orThrow } from '../../../base/errors.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
 import type { ReadItem, ReadOptions } from '../../../index/read/contract.ts'
-import type { Files, Job, JobOptions } from '../record/schema.ts'
+import { type Files, type Job, type JobOptions, JobOptionsSchema } from '../record/schema.ts'
+import { checkDeleteMissing } from './missing.ts'
 import { FileTally } from './summary.ts'
 
 const SHOWN = 20
@@ -63,9 +65,18 @@ export function tableOptionOf(options: JobOptions): keyof JobOptions | undefined
   return (['format', 'columns', 'ids', 'no_quotes', 'no_metadata'] as const).find((name) => options[name])
 }
 
-/** Validates the options of a table's columns, and the encoding. @throws invalid_request */
-export function checkReading({ encoding, ...options }: JobOptions): void {
+/** Validates the options of a job. @throws options_invalid for those that its record could not contain; invalid_request */
+export function checkOptions(source: Pick<Job['source'], 'files' | 'path'>, options: JobOptions): void {
+  const [wrong] = Value.Errors(JobOptionsSchema, options)
+  if (wrong !== undefined) {
+    const field = wrong.instancePath.slice(1)
+    throw invalidOption(field, `${field} ${wrong.message}.`)
+  }
+  checkDeleteMissing(source, options)
+  if (source.files?.web !== undefined && options.label !== undefined)
+    throw invalidRequest('label', 'label goes with files: the source of a page of the web is its address.')
   shapeOf(options)
+  const { encoding } = options
   const message = `The encoding ${JSON.stringify(encoding)} is not known: name it as web pages do (windows-1252, shift_jis).`
   orThrow(
     () => new TextDecoder(encoding),

@@ -36,14 +36,23 @@ function objectOf(schema: Schema, field: string): Grammar {
     throw refused(`${field}.required`, 'must name every property, and no other: all of them are written')
   if (schema['additionalProperties'] !== false)
     throw refused(`${field}.additionalProperties`, 'must be false: no other properties are written')
-  const parts = properties.flatMap(([name, property], i): Part[] => {
+  const parts = properties.map(([name, property], i): readonly [string, Part] => {
     const path = `${field}.properties.${name}`
     if (name.length > GRAMMAR_LIMITS.nameCharacters || !isPrintable(name))
       throw refused(path, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
-    const literal = `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`
-    return [{ kind: 'literal', text: literal }, valueOf(schemaAt(property, path), path)]
+    return [`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`, valueOf(schemaAt(property, path), path)]
   })
-  return [...parts, { kind: 'literal', text: '}' }]
+  const isOpen = parts.some(([, value]) => onlyChoice(value) === undefined)
+  const written = parts.flatMap(([name, value]): Part[] => {
+    const only = isOpen ? onlyChoice(value) : undefined
+    return only === undefined ? [{ kind: 'literal', text: name }, value] : [{ kind: 'literal', text: name + only }]
+  })
+  return [...written, { kind: 'literal', text: '}' }]
+}
+
+/** The text of a value without alternatives, which says nothing next to others. */
+function onlyChoice(value: Part): string | undefined {
+  return value.kind === 'choice' && value.texts.length === 1 ? value.texts[0] : undefined
 }
 
 function valueOf(schema: Schema, field: string): Part {

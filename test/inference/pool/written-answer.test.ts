@@ -66,6 +66,21 @@ await t.test('an answer that is cut for the only string has not ended', async (t
   t.match(await answerIn(3, { sure: { type: 'boolean' } }), [{ answer: 'can', sure: Boolean }, false])
 })
 
+await t.test('an empty answer has no form with a string, and a constant is no part of an answer', async (t) => {
+  const empty = { ...asked, passages: asked.passages.slice(1, 2), stop: ['c'] }
+  t.equal((await reader.answer(empty)).text, '')
+  for (const more of [{}, { sure: { type: 'boolean' } }]) {
+    const { text, written } = await reader.answer({ ...empty, grammar: object({ answer: { type: 'string' }, ...more }) })
+    t.same([text, written?.text], ['', ''])
+  }
+  const { logprobs } = await reader.answer(asked)
+  for (const kind of [{ const: 'a capital of a country' }, { enum: ['zzz'] }]) {
+    const said = await reader.answer({ ...asked, grammar: object({ kind, answer: { type: 'string' } }) })
+    const value = kind.const ?? 'zzz'
+    t.same([said.written?.text, said.logprobs], [JSON.stringify({ kind: value, answer: 'canberra' }), logprobs], 'as sure as without it')
+  }
+})
+
 await t.test('a value that the answer does not name is scored alone, and the greedy answer is kept for the judgement', async (t) => {
   const plain = await reader.answer(asked)
   const forced = await reader.answer({ ...asked, grammar: object({ city: { enum: ['Lima', 'Oslo'] } }) })

@@ -190,6 +190,19 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   const written = (schema: object) => grammarOf(schema, 's').map((part) => ('texts' in part ? part.texts : part))
   t.same(written({ type: ['string', 'null'], enum: ['a', null] }), [['"a"', 'null']])
   t.same(written({ type: 'integer', const: 3 }), [['3']])
+  const object = (properties: object) => ({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false })
+  t.same(
+    written(object({ kind: { const: 'city' }, city: { type: 'string' }, is: { enum: [true] } })),
+    [
+      { kind: 'literal', text: '{"kind":"city"' },
+      { kind: 'literal', text: ',"city":' },
+      { kind: 'string', maxLength: 500 },
+      { kind: 'literal', text: ',"is":true' },
+      { kind: 'literal', text: '}' },
+    ],
+    'values without alternatives are no part of the answer next to others',
+  )
+  t.same(written(object({ is: { const: 'Canberra' } }))[1], ['"Canberra"'], 'alone it is what the answer names or not')
   t.same(written({ type: 'string', title: 'Capital' }), [{ kind: 'string', maxLength: 500 }], 'as clients derive it from a class')
   const longest = ['x'.repeat(200), '\u{1F600}'.repeat(200), '"'.repeat(200)]
   t.same(grammarOf({ enum: longest }, 's'), [{ kind: 'choice', texts: longest.map((text) => JSON.stringify(text)) }], 'as characters count')

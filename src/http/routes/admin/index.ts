@@ -3,7 +3,7 @@ import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
 import { ListFields, pageById } from '../passages/browse.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
-import { READ_LIMITS } from '../../../../index/read/contract.ts'
+import { exportLines, READ_LIMITS } from '../../../../index/read/contract.ts'
 import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { CodedError } from '../../../../base/errors.ts'
@@ -92,14 +92,14 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
     const index = await access.index(request, query.collection)
     // Report a missing index before the first byte, not within the stream.
     await index.version()
-    const lines = async function* (): AsyncGenerator<string> {
-      for await (const passage of index.export(query.source === undefined ? undefined : { source: query.source }))
-        yield `${JSON.stringify(passage)}\n`
-    }
     // The body of a HEAD response is discarded: do not read the whole table for it.
     return method === 'HEAD'
       ? reply.type('application/x-ndjson; charset=utf-8').send('')
-      : streamResponse(reply, 'application/x-ndjson', lines())
+      : streamResponse(
+          reply,
+          'application/x-ndjson',
+          exportLines(index.export(query.source === undefined ? undefined : { source: query.source })),
+        )
   })
 
   const count = { ...keyed, operationId: 'listSources', summary: 'Count the passages of each source', querystring: CollectionQuerySchema }

@@ -162,6 +162,8 @@ async function inForm(
   said: Answer,
   yieldPoint: YieldPoint,
 ): Promise<{ readonly inWords: Answer; readonly written: WrittenAnswer }> {
+  // Without an answer its form has no text either.
+  if (said.text === '' && grammar.filter(({ kind }) => kind === 'string').length === 1) return { inWords: said, written: writtenOf(said) }
   const open = filled(grammar, said.text)
   const text = onlyText(open)
   const isWhole = !isCut(grammar, said.text)
