@@ -145,7 +145,7 @@ t.test('what may be done instead is said in headers', async (t) => {
   const head = await other.app.inject({ method: 'HEAD', url, headers })
   t.match([head.statusCode, head.headers['content-type'], head.body], [200, 'application/x-ndjson; charset=utf-8', ''])
   t.equal(read, 0, 'nothing is read for HEAD')
-  t.equal((await other.app.inject({ url, headers })).body, '{"id":"1","title":"","text":"x"}\n')
+  t.equal((await other.app.inject({ url, headers })).body, '{"id":"1","title":"","text":"x","source":""}\n')
 })
 
 t.test('refusals that waiting helps against say how long, whoever made them', async (t) => {
