@@ -3,7 +3,7 @@ import type { CepeConfig, LlamaConfig, RerankerConfig, RetrieverConfig } from '.
 import { expectedTensors } from './checkpoint/rename.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import type { EmbeddingStyle } from './checkpoint/config/sentence-transformers.ts'
-import { BUILDER_VERSION, type CepeManifest, type Dtype, type ModelManifest } from './manifest.ts'
+import { BUILDER_VERSION, type CepeManifest, type Dtype, GRAPHS_VERSION, type ModelManifest } from './manifest.ts'
 import { OPSET } from './onnx/shapes.ts'
 import type { WrittenFile } from './onnx/write.ts'
 import { protocolOf } from './protocol.ts'
@@ -106,6 +106,7 @@ export function describeModel(
   const shapes = [...expectedTensors(config).values()]
   const common = {
     builder_version: BUILDER_VERSION,
+    graphs_version: GRAPHS_VERSION,
     built_at: new Date().toISOString(),
     dtype,
     opset: OPSET,

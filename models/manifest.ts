@@ -7,6 +7,9 @@ export const MANIFEST_FILE = 'manifest.json'
 /** Increased when folders of an older builder can no longer be used. */
 export const BUILDER_VERSION = 1
 
+/** Increased when a checkpoint's graphs change: folders with earlier ones are served, and built again where their checkpoint is at hand. */
+export const GRAPHS_VERSION = 2
+
 const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
 
@@ -52,6 +55,7 @@ export const PAPER_QA_DEFAULTS: QaDefaults = { k: 20, k_decoder: 10, demonstrati
 const OptionalId = Type.Union([Type.Integer(), Type.Null()])
 const CommonFields = {
   builder_version: Type.Integer(),
+  graphs_version: Type.Optional(Type.Integer({ description: 'Absent: 1.' })),
   built_at: Type.String(),
   dtype: DtypeSchema,
   opset: Type.Integer(),
