@@ -33,18 +33,14 @@ async function brokenLink({ path }: NodeJS.ErrnoException): Promise<string | und
   return undefined
 }
 
-/** The content of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
-async function readBytes(path: string): Promise<Buffer | undefined> {
+/** The text of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
+export async function readText(path: string, encoding?: BufferEncoding): Promise<string | undefined> {
   const refuse = (error: unknown): never => {
     const message = `${path} is no file that can be read (${osCode(error)}): check its permissions, or put its copy back.`
     throw new CodedError('store_unavailable', message, { cause: error, retryAfterS: 5 })
   }
-  return orAbsent(readFile(path)).catch(onCode(['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR'], refuse))
-}
-
-/** As {@link readBytes}, for a text. */
-export async function readText(path: string, encoding?: BufferEncoding): Promise<string | undefined> {
-  return (await readBytes(path))?.toString(encoding)
+  const bytes = await orAbsent(readFile(path)).catch(onCode(['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR'], refuse))
+  return bytes?.toString(encoding)
 }
 
 const resolve = createRequire(import.meta.url).resolve

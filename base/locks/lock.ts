@@ -39,7 +39,7 @@ export interface Lock {
  * @returns undefined if others hold the lock for longer
  */
 export async function takeLock(folder: string, waitMs: number, signal?: AbortSignal): Promise<Lock | undefined> {
-  const applicant = await Applicant.enter(folder)
+  const applicant = await enter(folder)
   try {
     if (await applicant.hasTurn(waitMs, signal)) return applicant
   } catch (error) {
@@ -106,104 +106,97 @@ async function timeOf(folder: string): Promise<number> {
   }
 }
 
-class Applicant implements Lock {
-  readonly #folder: string
-  readonly #unique: string
-  readonly #number: number
-  readonly #path: string
-  readonly #file: FileHandle
-  readonly #lost = new AbortController()
-  readonly lost = this.#lost.signal
-  readonly #beat: NodeJS.Timeout
+async function enter(folder: string) {
+  const tag = await processTag()
+  const unique = randomUUID().slice(0, 8)
+  const choosing = join(folder, fileOf(0, tag, unique, 'choosing'))
+  await writeFile(choosing, '', { flag: 'wx' }).catch(async (error: unknown) => {
+    if (osCode(error) !== 'ENOENT') throw error
+    await makeFolder(folder)
+    await writeFile(choosing, '', { flag: 'wx' })
+  })
+  try {
+    const highest = (await readdir(folder)).flatMap(lockFileOf).reduce((most, { number }) => Math.max(most, number), 0)
+    const path = join(folder, fileOf(highest + 1, tag, unique, 'ticket'))
+    // A link, not a rename: a concurrent listing must contain at least one of both.
+    await link(choosing, path)
+    return applicantOf(path, { unique, number: highest + 1 }, await open(path, 'r+'))
+  } finally {
+    await rm(choosing, { force: true })
+  }
+}
 
-  /** @param path of its ticket, which is open as `file` */
-  private constructor(path: string, { unique, number }: Pick<LockFile, 'unique' | 'number'>, file: FileHandle) {
-    this.#folder = dirname(path)
-    this.#unique = unique
-    this.#number = number
-    this.#path = path
-    this.#file = file
-    this.#beat = setInterval(() => {
-      this.#touch().catch(() => undefined)
-    }, HEARTBEAT_MS).unref()
+type Place = Pick<LockFile, 'unique' | 'number'>
+
+function isAhead(other: LockFile, { unique, number }: Place): boolean {
+  if (other.unique === unique) return false
+  return other.choosing || other.number < number || (other.number === number && other.unique < unique)
+}
+
+/** @param path of its ticket, which is open as `file` */
+function applicantOf(path: string, place: Place, file: FileHandle) {
+  const folder = dirname(path)
+  const lost = new AbortController()
+
+  /** Sends a heartbeat. @returns the file system's time, in milliseconds */
+  const touch = async (): Promise<number> => {
+    // Sets the file system's current time, and needs no space on a full disk: the file is empty.
+    await file.truncate(0)
+    const { mtimeMs, nlink } = await file.stat()
+    if (nlink === 0) lost.abort(new CodedError('conflict', 'The lock was lost: this process did not renew it in time.'))
+    return mtimeMs
   }
 
-  static async enter(folder: string): Promise<Applicant> {
-    const tag = await processTag()
-    const unique = randomUUID().slice(0, 8)
-    const choosing = join(folder, fileOf(0, tag, unique, 'choosing'))
-    await writeFile(choosing, '', { flag: 'wx' }).catch(async (error: unknown) => {
-      if (osCode(error) !== 'ENOENT') throw error
-      await makeFolder(folder)
-      await writeFile(choosing, '', { flag: 'wx' })
-    })
-    try {
-      const highest = (await readdir(folder)).flatMap(lockFileOf).reduce((most, { number }) => Math.max(most, number), 0)
-      const path = join(folder, fileOf(highest + 1, tag, unique, 'ticket'))
-      // A link, not a rename: a concurrent listing must contain at least one of both.
-      await link(choosing, path)
-      return new Applicant(path, { unique, number: highest + 1 }, await open(path, 'r+'))
-    } finally {
-      await rm(choosing, { force: true })
-    }
-  }
-
-  async hasTurn(waitMs: number, signal: AbortSignal | undefined): Promise<boolean> {
-    const started = performance.now()
-    const reportWait = lockWaitReporter(this.#folder)
-    for (let looked = -Infinity; ;) {
-      const ahead = (await readdir(this.#folder))
-        .flatMap(lockFileOf)
-        .filter((other) => this.#isAhead(other))
-        .sort((a, b) => a.number - b.number)
-      const [first] = ahead
-      if (first === undefined) return true
-      reportWait(first.tag)
-      if (performance.now() - looked >= LIVENESS_MS) {
-        const alive = await Promise.all(ahead.map((other) => isAlive(this.#folder, other, () => this.#touch())))
-        const dead = ahead.filter((_, i) => alive[i] !== true)
-        await Promise.all(dead.map(({ file }) => rm(join(this.#folder, file), { force: true })))
-        if (!alive.includes(true)) continue
-        looked = performance.now()
-      }
-      signal?.throwIfAborted()
-      const patienceMs = ahead.every(({ choosing }) => choosing) ? Math.max(waitMs, CHOOSING_MS) : waitMs
-      const waited = performance.now() - started
-      if (waited >= patienceMs) return false
-      await sleep(Math.min(MOST_POLL_MS, Math.max(POLL_MS, waited * POLLED_SHARE)) * (1 + Math.random()))
-    }
-  }
-
-  async release(): Promise<void> {
-    clearInterval(this.#beat)
-    try {
-      await rm(this.#path, { force: true })
-    } catch (error) {
-      this.#removeLater()
-      throw error
-    } finally {
-      await this.#file.close()
-    }
-  }
+  const beat = setInterval(() => {
+    touch().catch(() => undefined)
+  }, HEARTBEAT_MS).unref()
 
   /** Retries the removal of a live process's file, which blocks others if the folder was unavailable. */
-  #removeLater(): void {
+  const removeLater = (): void => {
     setTimeout(() => {
-      rm(this.#path, { force: true }).catch(() => this.#removeLater())
+      rm(path, { force: true }).catch(removeLater)
     }, REMOVE_AGAIN_MS).unref()
   }
 
-  #isAhead(other: LockFile): boolean {
-    if (other.unique === this.#unique) return false
-    return other.choosing || other.number < this.#number || (other.number === this.#number && other.unique < this.#unique)
-  }
+  return {
+    lost: lost.signal,
 
-  /** Sends a heartbeat. @returns the file system's time, in milliseconds */
-  async #touch(): Promise<number> {
-    // Sets the file system's current time, and needs no space on a full disk: the file is empty.
-    await this.#file.truncate(0)
-    const { mtimeMs, nlink } = await this.#file.stat()
-    if (nlink === 0) this.#lost.abort(new CodedError('conflict', 'The lock was lost: this process did not renew it in time.'))
-    return mtimeMs
+    hasTurn: async (waitMs: number, signal: AbortSignal | undefined): Promise<boolean> => {
+      const started = performance.now()
+      const reportWait = lockWaitReporter(folder)
+      for (let looked = -Infinity; ;) {
+        const ahead = (await readdir(folder))
+          .flatMap(lockFileOf)
+          .filter((other) => isAhead(other, place))
+          .sort((a, b) => a.number - b.number)
+        const [first] = ahead
+        if (first === undefined) return true
+        reportWait(first.tag)
+        if (performance.now() - looked >= LIVENESS_MS) {
+          const alive = await Promise.all(ahead.map((other) => isAlive(folder, other, touch)))
+          const dead = ahead.filter((_, i) => alive[i] !== true)
+          await Promise.all(dead.map((other) => rm(join(folder, other.file), { force: true })))
+          if (!alive.includes(true)) continue
+          looked = performance.now()
+        }
+        signal?.throwIfAborted()
+        const patienceMs = ahead.every(({ choosing }) => choosing) ? Math.max(waitMs, CHOOSING_MS) : waitMs
+        const waited = performance.now() - started
+        if (waited >= patienceMs) return false
+        await sleep(Math.min(MOST_POLL_MS, Math.max(POLL_MS, waited * POLLED_SHARE)) * (1 + Math.random()))
+      }
+    },
+
+    release: async (): Promise<void> => {
+      clearInterval(beat)
+      try {
+        await rm(path, { force: true })
+      } catch (error) {
+        removeLater()
+        throw error
+      } finally {
+        await file.close()
+      }
+    },
   }
 }

@@ -138,8 +138,9 @@ export class IndexCollections implements Collections {
     const found = new Set([this.main.table])
     // Some stores keep a removed name with an empty value.
     await eachOf(named, AT_ONCE, async (file) => {
-      const name = file.slice(0, -ALIAS.length)
-      if (await this.#mayBe(name)) found.add(name)
+      const table = file.slice(0, -ALIAS.length)
+      // A collection with a damaged alias is listed with its problem.
+      if ((await readAlias({ dir: this.#dir, table }).catch(() => table)) !== undefined) found.add(table)
     })
     return [...found].sort()
   }
@@ -148,7 +149,7 @@ export class IndexCollections implements Collections {
     using connection = await connectLance(this.#dir, undefined)
     const found = new Map<string, CollectionInfo>()
     await eachOf(names, AT_ONCE, async (name) => {
-      const info = name === this.main.table ? await this.#describeMain() : await this.#describe(connection, name)
+      const info = await this.#describe(connection, name)
       if (info !== undefined) found.set(name, info)
     })
     return names.flatMap((name) => found.get(name) ?? [])
@@ -191,6 +192,10 @@ export class IndexCollections implements Collections {
     return isNew
   }
 
+  /**
+   * Writes a removal mark, deletes the alias (the table is gone for all processes), its files and snapshots, and the mark. A process killed
+   * before the alias is deleted leaves the table intact; later, it leaves files that `finishRemovals` removes.
+   */
   async remove(name: string): Promise<void> {
     if (name === this.main.table)
       throw conflict(
@@ -198,7 +203,19 @@ export class IndexCollections implements Collections {
         `"${name}" is the default collection of this service (CEPE_TABLE), which stays: replace its passages, or delete them.`,
       )
     await this.#require(name, 'name')
-    await this.#remove({ dir: this.#dir, table: name }).finally(() => this.#tables.drop(name))
+    const location = { dir: this.#dir, table: name }
+    await alone(location, async () => {
+      if ((await readAlias(location)) === undefined) throw unknownCollection(name)
+      const jobs = [...new Set([...(await watchingJobs(location)), ...(await this.#belongings.unfinishedJobs(name))])]
+      if (jobs.length > 0)
+        throw conflict(
+          'name',
+          `Jobs of the collection "${name}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
+        )
+      await storeOf(this.#dir).files.write(removalMark(location), '')
+      await removeAlias(location)
+      await removeFiles(location, this.#belongings)
+    }).finally(() => this.#tables.drop(name))
   }
 
   /** Tables whose alias still exists are kept. */
@@ -215,26 +232,6 @@ export class IndexCollections implements Collections {
     this.main.close()
   }
 
-  /**
-   * Writes a removal mark, deletes the alias (the table is gone for all processes), its files and snapshots, and the mark. A process killed
-   * before the alias is deleted leaves the table intact; later, it leaves files that `finishRemovals` removes.
-   */
-  async #remove(location: TableLocation): Promise<void> {
-    const { dir, table } = location
-    await alone(location, async () => {
-      if ((await readAlias(location)) === undefined) throw unknownCollection(table)
-      const jobs = [...new Set([...(await watchingJobs(location)), ...(await this.#belongings.unfinishedJobs(table))])]
-      if (jobs.length > 0)
-        throw conflict(
-          'name',
-          `Jobs of the collection "${table}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
-        )
-      await storeOf(dir).files.write(removalMark(location), '')
-      await removeAlias(location)
-      await removeFiles(location, this.#belongings)
-    })
-  }
-
   /** @throws unknown_collection */
   async #require(name: string, field?: string): Promise<void> {
     if ((await readAlias({ dir: this.#dir, table: name })) !== undefined) return
@@ -247,26 +244,13 @@ export class IndexCollections implements Collections {
       throw unprocessable('name', `An index has ${MOST_COLLECTIONS} collections at most: delete one that is not needed.`)
   }
 
-  /** True for a damaged alias too: the collection is listed with its problem. */
-  async #mayBe(name: string): Promise<boolean> {
-    return readAlias({ dir: this.#dir, table: name }).then(
-      (storedAs) => storedAs !== undefined,
-      () => true,
-    )
-  }
-
-  async #describeMain(): Promise<CollectionInfo> {
-    const name = this.main.table
-    const read = this.main.view().then((view) => view.version())
-    return read.then(
-      ({ passages }) => ({ name, passages, state: 'ready' as const, problem: undefined }),
-      (error: unknown) => notRead(name, error),
-    )
-  }
-
   /** @returns undefined if it was removed concurrently */
   async #describe(connection: Connection, name: string): Promise<CollectionInfo | undefined> {
     try {
+      if (name === this.main.table) {
+        const { passages } = await (await this.main.view()).version()
+        return { name, passages, state: 'ready', problem: undefined }
+      }
       const storedAs = await readAlias({ dir: this.#dir, table: name })
       if (storedAs === undefined) return undefined
       const table = await connection.openTable(storedAs)

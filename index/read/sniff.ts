@@ -72,7 +72,9 @@ export function guessText(head: Buffer): TextGuess {
   if (text.startsWith('[') && /^\[\s*(\{|\]|$)/.test(text)) return { format: 'json' }
   const [line = '', separator] = /^sep=([^\r\n])\r?\n/i.exec(text) ?? []
   if (separator !== undefined && head.toString('latin1').indexOf(line) <= 3) return { format: 'csv', delimiter: separator, skipLines: 1 }
-  return headerOf(text)
+  const header = text.slice(0, text.search(/[\r\n]|$/))
+  const delimiter = [',', ';'].find((one) => header.includes(one))
+  return header.includes('\t') || delimiter === undefined ? { format: 'tsv' } : { format: 'csv', delimiter }
 }
 
 /** If a file is one JSON object: the name of its list of objects, which should be sent instead. @param head of a file taken for JSONL */
@@ -87,10 +89,4 @@ function textOf(head: Buffer): string {
     .toString('latin1')
     .replace(/^\u00ef\u00bb\u00bf/, '')
     .trimStart()
-}
-
-function headerOf(text: string): TextGuess {
-  const header = text.slice(0, text.search(/[\r\n]|$/))
-  const delimiter = [',', ';'].find((one) => header.split(one).length > 1)
-  return header.includes('\t') || delimiter === undefined ? { format: 'tsv' } : { format: 'csv', delimiter }
 }

@@ -25,117 +25,109 @@ export interface CopyOptions {
   readonly maxBytes?: number
 }
 
-/** Copies of stored tables: files never change once written, so a copy is of those that are not there yet. */
-export class TableCopies {
-  readonly #options: CopyOptions
-  /** Copied files that the store no longer has, by the time this was noticed. */
-  readonly #gone = new Map<string, number>()
+/** Returns why a table with this many additional bytes exceeds the limit. */
+async function tooLarge({ to, maxBytes = Infinity }: CopyOptions, bytes: number, whole: number): Promise<CodedError | undefined> {
+  if (maxBytes === Infinity) return undefined
+  const taken = await bytesUnder(to, ({ name }) => /\.lance[\\/]/.test(name))
+  if (taken + bytes <= maxBytes) return undefined
+  const megabytes = (count: number): string => `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`
+  return diskFull(
+    'CEPE_MIRROR_MB',
+    `The newest state of the table takes ${megabytes(bytes)} more in ${to}, which holds ${megabytes(taken)} of ${megabytes(maxBytes)} (CEPE_MIRROR_MB): ` +
+      (whole > maxBytes
+        ? `the table alone is larger. Raise that, or leave CEPE_MIRROR_DIR out: searches are then read from the store itself.`
+        : `raise that (a change of tables takes twice the table), or start this process again, which then copies the table alone.`),
+  )
+}
 
-  constructor(options: CopyOptions) {
-    this.#options = options
-  }
-
-  /** Makes the folder of the copies, and removes what an earlier process left half done. */
-  async begin(): Promise<void> {
-    const { to } = this.#options
-    await makeFolder(to)
-    await rm(join(to, ASIDE), { recursive: true, force: true })
-  }
-
-  /** True where the table, alone, would not take too much. */
-  async fitsAlone(storedAs: string): Promise<boolean> {
-    const { from, maxBytes = Infinity } = this.#options
-    return (await bytesUnder(tableFolder(from, storedAs))) <= maxBytes
-  }
-
-  /**
-   * Manifests are listed first and copied last, so that every file that they refer to is complete by then.
-   * @returns why nothing was copied, if the size limit prevents it
-   */
-  async copy(storedAs: string): Promise<CodedError | undefined> {
-    const { from, to } = this.#options
-    const [source, target] = [tableFolder(from, storedAs), tableFolder(to, storedAs)]
-    const copied = await sizesUnder(target)
-    await this.#drop(target)
-    if (storeOf(source).slowReads && (await hasNewest(source, copied))) return undefined
-    const manifests = (await manifestFiles(source)).map((name) => join(VERSIONS, name))
-    if (manifests.length === 0) throw new Error(`${source} has no version`)
-    const fresh = manifests.filter((file) => !copied.has(file))
-    if (fresh.length === 0) return undefined
-    // Checksums are compared here: their lists may have grown since the manifests were listed.
-    const others = await sizesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.startsWith(CHECKSUMS) && !file.includes('.tmp'))
-    const open = [...others].filter(([file, size]) => copied.get(file) !== size)
-    const tooMuch = await this.#tooMuch(totalOf(open), totalOf(others))
-    if (tooMuch !== undefined) return tooMuch
-    const changed = open.map(([file]) => file)
-    const checksums = await readChecksums(source)
-    const copy = (file: string): Promise<void> =>
-      this.#copyFile(within(source, file), join(target, file), checksums.get(pathInTable(target, join(target, file))))
-    await eachOf(changed, AT_ONCE, copy)
-    await eachOf(fresh, AT_ONCE, copy)
-    const present = new Set([...others.keys(), ...manifests])
-    for (const file of copied.keys()) {
-      const path = join(target, file)
-      if (present.has(file)) this.#gone.delete(path)
-      else if (!this.#gone.has(path)) this.#gone.set(path, performance.now())
-    }
-    return undefined
-  }
-
-  /** Returns why a table with this many additional bytes exceeds the limit. */
-  async #tooMuch(bytes: number, whole: number): Promise<CodedError | undefined> {
-    const { to, maxBytes = Infinity } = this.#options
-    if (maxBytes === Infinity) return undefined
-    const taken = await bytesUnder(to, ({ name }) => /\.lance[\\/]/.test(name))
-    if (taken + bytes <= maxBytes) return undefined
-    const megabytes = (count: number): string => `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`
-    return diskFull(
-      'CEPE_MIRROR_MB',
-      `The newest state of the table takes ${megabytes(bytes)} more in ${to}, which holds ${megabytes(taken)} of ${megabytes(maxBytes)} (CEPE_MIRROR_MB): ` +
-        (whole > maxBytes
-          ? `the table alone is larger. Raise that, or leave CEPE_MIRROR_DIR out: searches are then read from the store itself.`
-          : `raise that (a change of tables takes twice the table), or start this process again, which then copies the table alone.`),
-    )
-  }
-
-  /** Copies a file atomically and verifies it. @param sums its checksums; undefined if none was recorded */
-  async #copyFile(source: string, target: string, sums: ReadonlySet<string> | undefined): Promise<void> {
-    const aside = join(this.#options.to, ASIDE, randomUUID())
-    await makeFolder(dirname(aside))
-    await makeFolder(dirname(target))
-    try {
-      await storeOf(source).files.download(source, aside)
-      if (sums !== undefined && !sums.has(await sha256OfFile(aside)))
-        throw new CodedError(
-          'index_invalid',
-          `${source} has changed since it was committed (SHA-256): run cepe index verify where the table is stored.`,
-        )
-      await rename(aside, target)
-    } catch (error) {
-      await rm(aside, { force: true })
-      throw error
-    }
-  }
-
-  /** Removes copies of files that the store no longer has, after a delay. */
-  async #drop(target: string): Promise<void> {
-    for (const [path, since] of this.#gone) {
-      if (performance.now() - since < RETIRE_MS) continue
-      if (path.startsWith(target)) await rm(path, { force: true })
-      this.#gone.delete(path)
-    }
-  }
-
-  /** Removes copies of other tables. @param prefix of the names that go */
-  async removeOthers(storedAs: string, prefix: string): Promise<void> {
-    const { to } = this.#options
-    for (const name of await readdir(to)) {
-      if (name.startsWith(prefix) && name.endsWith('.lance') && name !== `${storedAs}.lance`) {
-        await rm(join(to, name), { recursive: true, force: true })
-      }
-    }
+/** Copies a file atomically and verifies it. @param to folder of the copies @param sums its checksums; undefined if none was recorded */
+async function copyFile(to: string, source: string, target: string, sums: ReadonlySet<string> | undefined): Promise<void> {
+  const aside = join(to, ASIDE, randomUUID())
+  await makeFolder(dirname(aside))
+  await makeFolder(dirname(target))
+  try {
+    await storeOf(source).files.download(source, aside)
+    if (sums !== undefined && !sums.has(await sha256OfFile(aside)))
+      throw new CodedError(
+        'index_invalid',
+        `${source} has changed since it was committed (SHA-256): run cepe index verify where the table is stored.`,
+      )
+    await rename(aside, target)
+  } catch (error) {
+    await rm(aside, { force: true })
+    throw error
   }
 }
+
+/**
+ * Copies of stored tables: files never change once written, so a copy is of those that are not there yet. Makes their folder, and removes
+ * what an earlier process left half done.
+ */
+export async function openTableCopies(options: CopyOptions) {
+  const { from, to, maxBytes = Infinity } = options
+  /** Copied files that the store no longer has, by the time this was noticed. */
+  const gone = new Map<string, number>()
+  await makeFolder(to)
+  await rm(join(to, ASIDE), { recursive: true, force: true })
+
+  /** Removes copies of files that the store no longer has, after a delay. */
+  const drop = async (target: string): Promise<void> => {
+    for (const [path, since] of gone) {
+      if (performance.now() - since < RETIRE_MS) continue
+      if (path.startsWith(target)) await rm(path, { force: true })
+      gone.delete(path)
+    }
+  }
+
+  return {
+    /** True where the table, alone, would not take too much. */
+    fitsAlone: async (storedAs: string): Promise<boolean> => (await bytesUnder(tableFolder(from, storedAs))) <= maxBytes,
+
+    /**
+     * Manifests are listed first and copied last, so that every file that they refer to is complete by then.
+     * @returns why nothing was copied, if the size limit prevents it
+     */
+    copy: async (storedAs: string): Promise<CodedError | undefined> => {
+      const [source, target] = [tableFolder(from, storedAs), tableFolder(to, storedAs)]
+      const copied = await sizesUnder(target)
+      await drop(target)
+      if (storeOf(source).slowReads && (await hasNewest(source, copied))) return undefined
+      const manifests = (await manifestFiles(source)).map((name) => join(VERSIONS, name))
+      if (manifests.length === 0) throw new Error(`${source} has no version`)
+      const fresh = manifests.filter((file) => !copied.has(file))
+      if (fresh.length === 0) return undefined
+      // Checksums are compared here: their lists may have grown since the manifests were listed.
+      const others = await sizesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.startsWith(CHECKSUMS) && !file.includes('.tmp'))
+      const open = [...others].filter(([file, size]) => copied.get(file) !== size)
+      const tooMuch = await tooLarge(options, totalOf(open), totalOf(others))
+      if (tooMuch !== undefined) return tooMuch
+      const changed = open.map(([file]) => file)
+      const checksums = await readChecksums(source)
+      const copy = (file: string): Promise<void> =>
+        copyFile(to, within(source, file), join(target, file), checksums.get(pathInTable(target, join(target, file))))
+      await eachOf(changed, AT_ONCE, copy)
+      await eachOf(fresh, AT_ONCE, copy)
+      const present = new Set([...others.keys(), ...manifests])
+      for (const file of copied.keys()) {
+        const path = join(target, file)
+        if (present.has(file)) gone.delete(path)
+        else if (!gone.has(path)) gone.set(path, performance.now())
+      }
+      return undefined
+    },
+
+    /** Removes copies of other tables. @param prefix of the names that go */
+    removeOthers: async (storedAs: string, prefix: string): Promise<void> => {
+      for (const name of await readdir(to)) {
+        if (name.startsWith(prefix) && name.endsWith('.lance') && name !== `${storedAs}.lance`) {
+          await rm(join(to, name), { recursive: true, force: true })
+        }
+      }
+    },
+  }
+}
+
+export type TableCopies = Awaited<ReturnType<typeof openTableCopies>>
 
 /** True if the newest version is copied, as far as one listing shows. */
 async function hasNewest(source: string, copied: ReadonlyMap<string, number>): Promise<boolean> {

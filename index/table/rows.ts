@@ -1,4 +1,4 @@
-import { Field, FixedSizeList, Float16, makeData, RecordBatch, Struct, Table } from 'apache-arrow'
+import { type Data, Field, FixedSizeList, Float16, makeData, RecordBatch, type Schema, Struct, Table } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { halvesSomeNonZero, writeHalves } from '../../base/binary16.ts'
 import { CodedError, invalidIndex } from '../../base/errors.ts'
@@ -87,21 +87,28 @@ export function halvesOf(table: Columns): (row: number) => Uint16Array {
 
 /** Rows as Arrow. Never object rows: those are slow, and LanceDB guesses their types. */
 export function arrowTable({ passages, hashes, halves }: Rows, dimension: number): Table {
-  const schema = base.schema(dimension)
-  const items = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
-  const type = new FixedSizeList(dimension, new Field('item', new Float16(), true))
-  const vectors = makeData({ type, length: passages.length, nullCount: 0, child: items })
   const children = [
     utf8(passages.map((passage) => passage.id)),
     utf8(passages.map((passage) => passage.title)),
     utf8(passages.map((passage) => passage.text)),
-    vectors,
+    vectorColumn(halves, dimension),
     utf8(passages.map((passage) => passage.source)),
     utf8(hashes),
     ...metadataColumns(passages.map((passage) => passage.metadata)),
   ]
-  const data = makeData({ type: new Struct(schema.fields), length: passages.length, nullCount: 0, children })
-  return new Table([new RecordBatch(schema, data)])
+  return oneBatch(base.schema(dimension), passages.length, children)
+}
+
+/** A table of one batch. */
+export function oneBatch(schema: Schema, length: number, children: Data[]): Table {
+  return new Table([new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, nullCount: 0, children }))])
+}
+
+/** A column of float16 vectors. @param halves [rows, dimension] */
+export function vectorColumn(halves: Uint16Array, dimension: number): Data<FixedSizeList<Float16>> {
+  const type = new FixedSizeList(dimension, new Field('item', new Float16(), true))
+  const child = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
+  return makeData({ type, length: halves.length / dimension, nullCount: 0, child })
 }
 
 /** The subset of an Arrow table or batch that is used, of whichever copy of Arrow. */

@@ -73,28 +73,6 @@ function vocabularyOf(pieces: Pieces, file: string): Record<string, number> {
   return Object.fromEntries(ids)
 }
 
-function decoderOf(dummyPrefix: boolean): object {
-  return {
-    type: 'Sequence',
-    decoders: [
-      { type: 'Replace', pattern: { String: SPACE }, content: ' ' },
-      { type: 'ByteFallback' },
-      { type: 'Fuse' },
-      ...(dummyPrefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
-    ],
-  }
-}
-
-function normalizerOf(dummyPrefix: boolean): object {
-  return {
-    type: 'Sequence',
-    normalizers: [
-      ...(dummyPrefix ? [{ type: 'Prepend', prepend: SPACE }] : []),
-      { type: 'Replace', pattern: { String: ' ' }, content: SPACE },
-    ],
-  }
-}
-
 /** Adds the beginning-of-sequence token if special tokens are requested, as LLaMA's own tokenizer does. */
 export function postProcessorOf(bos: string, id: number): object {
   const start = { SpecialToken: { id: bos, type_id: 0 } }
@@ -129,7 +107,8 @@ export function convertSentencePiece(bytes: Uint8Array, file = 'tokenizer.model'
  */
 export function convertPieces(model: SentencePieceModel, file: string): TokenizerFiles {
   checkSupported(model, file)
-  const { pieces, trainer_spec: trainer, normalizer_spec: normalizer } = model
+  const { pieces, trainer_spec: trainer } = model
+  const { add_dummy_prefix: hasPrefix } = model.normalizer_spec
   const unknown = pieces.find(({ type }) => type === PIECE_TYPE.unknown)?.piece ?? null
   const silent: readonly number[] = [PIECE_TYPE.control, PIECE_TYPE.unused]
   const control = pieces.filter(({ type }) => silent.includes(type)).map(({ piece }) => piece)
@@ -137,10 +116,24 @@ export function convertPieces(model: SentencePieceModel, file: string): Tokenize
   return {
     tokenizer: {
       added_tokens: [],
-      normalizer: normalizerOf(normalizer.add_dummy_prefix),
+      normalizer: {
+        type: 'Sequence',
+        normalizers: [
+          ...(hasPrefix ? [{ type: 'Prepend', prepend: SPACE }] : []),
+          { type: 'Replace', pattern: { String: ' ' }, content: SPACE },
+        ],
+      },
       pre_tokenizer: null,
       post_processor: bosId < 0 ? null : postProcessorOf('<s>', bosId),
-      decoder: decoderOf(normalizer.add_dummy_prefix),
+      decoder: {
+        type: 'Sequence',
+        decoders: [
+          { type: 'Replace', pattern: { String: SPACE }, content: ' ' },
+          { type: 'ByteFallback' },
+          { type: 'Fuse' },
+          ...(hasPrefix ? [{ type: 'Strip', content: ' ', start: 1, stop: 0 }] : []),
+        ],
+      },
       model: bpeModel({
         unk_token: unknown,
         fuse_unk: true,

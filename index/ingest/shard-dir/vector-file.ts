@@ -1,25 +1,12 @@
 import { webcrypto } from 'node:crypto'
 import { open } from 'node:fs/promises'
-import {
-  Field,
-  FixedSizeList,
-  Float16,
-  makeData,
-  RecordBatch,
-  RecordBatchReader,
-  Schema,
-  Struct,
-  Table,
-  tableFromIPC,
-  tableToIPC,
-  Utf8,
-} from 'apache-arrow'
+import { Field, RecordBatchReader, Schema, tableFromIPC, tableToIPC, Utf8 } from 'apache-arrow'
 import { at } from '../../../base/at.ts'
 import { halvesFinite } from '../../../base/binary16.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { invalidIndex, messageOf } from '../../../base/errors.ts'
 import { RowsDigest } from '../../hash.ts'
-import { stringsOf } from '../../table/rows.ts'
+import { oneBatch, stringsOf, vectorColumn } from '../../table/rows.ts'
 import { utf8 } from '../../table/metadata-columns.ts'
 import type { PlannedRow } from '../plan/plan.ts'
 
@@ -49,18 +36,12 @@ function identityOf({ model, dimension, shard, rows, digest }: VectorFile): Map<
  * @param halves [rows, dimension]
  */
 export async function writeVectorFile(of: VectorFile, rows: readonly PlannedRow[], halves: Uint16Array): Promise<void> {
-  const vector = new FixedSizeList(of.dimension, new Field('item', new Float16(), true))
+  const vectors = vectorColumn(halves, of.dimension)
   const metadata = identityOf(of).set(`${PREFIX}sha256`, await sha256(halves))
-  const fields = [new Field('id', new Utf8(), false), new Field('hash', new Utf8(), false), new Field('vector', vector, false)]
-  const schema = new Schema(fields, metadata)
-  const items = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
-  const children = [
-    utf8(rows.map(({ passage }) => passage.id)),
-    utf8(rows.map(({ hash }) => hash)),
-    makeData({ type: vector, length: rows.length, nullCount: 0, child: items }),
-  ]
-  const batch = new RecordBatch(schema, makeData({ type: new Struct(fields), length: rows.length, nullCount: 0, children }))
-  await writeFileDurably(of.path, tableToIPC(new Table([batch]), 'file'))
+  const fields = [new Field('id', new Utf8(), false), new Field('hash', new Utf8(), false), new Field('vector', vectors.type, false)]
+  const children = [utf8(rows.map(({ passage }) => passage.id)), utf8(rows.map(({ hash }) => hash)), vectors]
+  const table = oneBatch(new Schema(fields, metadata), rows.length, children)
+  await writeFileDurably(of.path, tableToIPC(table, 'file'))
 }
 
 /** Returns why the file's metadata does not match the shard; undefined if it does. @throws ENOENT */

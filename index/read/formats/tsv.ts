@@ -46,7 +46,7 @@ function splitFields(record: string, quotes = true): { readonly values: string[]
  * @throws corpus_invalid without a usable header
  */
 export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: TableOptions): AsyncGenerator<RawRow | Rejected> {
-  const records = new Records(options)
+  const records = recordsOf(options)
   for await (const line of lines) {
     if ('reason' in line) {
       yield* records.flush()
@@ -54,90 +54,74 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: T
     } else yield* records.take(line)
   }
   yield* records.flush()
-  if (records.empty)
+  if (records.isEmpty())
     throw invalidCorpus(
       'header',
       'The file is empty: passages are needed, and in TSV and CSV a header line with id, text and title before them.',
     )
 }
 
-class Records {
-  readonly #options: TableOptions
-  #columns: ColumnPositions | undefined
+/** Fields of held lines joined with another: 'more' while a quote is open, undefined if they are not a record. @param count of columns */
+function joinedFields(held: readonly Line[], line: Line, count: number | undefined): string[] | 'more' | undefined {
+  if (count === undefined || splitFields(line.text).values.length === count) return undefined
+  const close = loneQuote(line.text, 0)
+  const length = held.reduce((sum, { text }) => sum + text.length, line.text.length)
+  const more = held.length < MAX_SPAN && length <= READ_LIMITS.lineBytes ? 'more' : undefined
+  if (close < 0) return more
+  if (close + 1 < line.text.length && line.text[close + 1] !== '\t') return undefined
+  const { values, open } = splitFields(held.map(({ text, crlf }) => text + (crlf === true ? '\r\n' : '\n')).join('') + line.text)
+  if (values.length > count) return undefined
+  return open ? more : values
+}
+
+/** Makes rows of lines; the first record tells the columns. */
+function recordsOf({ quotes, shape }: TableOptions) {
+  let columns: ColumnPositions | undefined
   /** Lines since an open quote. */
-  #held: Line[] = []
-  #heldLength = 0
+  let held: Line[] = []
 
-  constructor(options: TableOptions) {
-    this.#options = options
-  }
+  const rowAt = (line: number, values: readonly string[], span: number): RawRow | Rejected =>
+    columns === undefined
+      ? { line, reason: 'malformed', detail: 'There is no header before this line.' }
+      : rowOf({ line, ...(span === 1 ? {} : { lines: span }) }, values, columns, 'tabs')
 
-  get empty(): boolean {
-    return this.#columns === undefined
-  }
-
-  *take(line: Line): Generator<RawRow | Rejected> {
-    if (this.#held.length > 0) {
-      const joined = this.#join(line)
-      if (joined === 'more') return this.#hold(line)
-      if (joined !== undefined) {
-        const [first] = this.#held
-        const span = this.#held.length + 1
-        this.#drop()
-        if (first !== undefined) yield this.#row(first.line, joined, span)
+  function* take(line: Line): Generator<RawRow | Rejected> {
+    const [first] = held
+    if (first !== undefined) {
+      const joined = joinedFields(held, line, columns?.count)
+      if (joined === 'more') {
+        held.push(line)
         return
       }
-      yield* this.flush()
+      if (joined !== undefined) {
+        const span = held.length + 1
+        held = []
+        yield rowAt(first.line, joined, span)
+        return
+      }
+      yield* flush()
     }
     if (line.text.trim() === '' && !line.text.includes('\t')) return
-    const { values, open } = splitFields(line.text, this.#options.quotes)
-    if (this.#columns === undefined) {
-      this.#columns = columnsOf(values, line.line, this.#options.shape)
-      if (this.#columns.header.length > 0) return
+    const { values, open } = splitFields(line.text, quotes)
+    if (columns === undefined) {
+      columns = columnsOf(values, line.line, shape)
+      if (columns.header.length > 0) return
     }
-    if (open) this.#hold(line)
-    else yield this.#row(line.line, values, 1)
+    if (open) held.push(line)
+    else yield rowAt(line.line, values, 1)
   }
 
   /** Yields the lines of an unclosed quote literally. */
-  *flush(): Generator<RawRow | Rejected> {
-    const [first, ...later] = this.#held
-    this.#drop()
+  function* flush(): Generator<RawRow | Rejected> {
+    const [first, ...later] = held
+    held = []
     if (first === undefined) return
-    const { values } = splitFields(first.text, this.#options.quotes)
-    yield values.length === this.#columns?.count
-      ? this.#row(first.line, values, 1)
+    const { values } = splitFields(first.text, quotes)
+    yield values.length === columns?.count
+      ? rowAt(first.line, values, 1)
       : { line: first.line, reason: 'malformed', detail: 'A quoted field is never closed.' }
-    for (const line of later) yield* this.take(line)
+    for (const line of later) yield* take(line)
   }
 
-  /** Joins the held lines with another: 'more' while a quote is open, undefined if they are not a record. */
-  #join(line: Line): string[] | 'more' | undefined {
-    const count = this.#columns?.count
-    if (count === undefined || splitFields(line.text).values.length === count) return undefined
-    const close = loneQuote(line.text, 0)
-    const roomy = this.#held.length < MAX_SPAN && this.#heldLength + line.text.length <= READ_LIMITS.lineBytes
-    if (close < 0) return roomy ? 'more' : undefined
-    if (close + 1 < line.text.length && line.text[close + 1] !== '\t') return undefined
-    const { values, open } = splitFields(this.#held.map(({ text, crlf }) => text + (crlf === true ? '\r\n' : '\n')).join('') + line.text)
-    if (values.length > count) return undefined
-    if (!open) return values
-    return roomy ? 'more' : undefined
-  }
-
-  #row(line: number, values: readonly string[], span: number): RawRow | Rejected {
-    return this.#columns === undefined
-      ? { line, reason: 'malformed', detail: 'There is no header before this line.' }
-      : rowOf({ line, ...(span === 1 ? {} : { lines: span }) }, values, this.#columns, 'tabs')
-  }
-
-  #hold(line: Line): void {
-    this.#held.push(line)
-    this.#heldLength += line.text.length
-  }
-
-  #drop(): void {
-    this.#held = []
-    this.#heldLength = 0
-  }
+  return { take, flush, isEmpty: () => columns === undefined }
 }

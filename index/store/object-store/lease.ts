@@ -74,7 +74,7 @@ async function swap(address: string, before: string | undefined, state: State): 
 }
 
 /** Leases that this process took and has not released, by address, except advisory ones. Lost ones stay: nothing is written under them. */
-const holding = new Map<string, Holder>()
+const holding = new Map<string, ReturnType<typeof holderOf>>()
 
 /** Time at which an unchanged object was first seen, by address. */
 const seen = new Map<string, { readonly nonce: string; readonly since: number }>()
@@ -93,7 +93,7 @@ export async function takeLease(
     if (found === undefined || held === null || (await isAbandoned(address, found))) {
       const taken = await swap(address, found?.etag, { value: found?.value ?? null, lease })
       if (taken !== undefined) {
-        const holder = new Holder(address, lease.token, taken)
+        const holder = holderOf(address, lease.token, taken)
         if (!advisory) holding.set(address, holder)
         if (held !== null) await onTakeover().catch((error: unknown) => holder.abandon(error))
         return holder
@@ -116,86 +116,77 @@ async function isAbandoned(address: string, { nonce, lease }: Found): Promise<bo
   return performance.now() - known.since >= LEASE_MS
 }
 
-class Holder implements Lock {
-  readonly #address: string
-  readonly #token: string
-  readonly #lost = new AbortController()
-  readonly lost = this.#lost.signal
-  readonly #timer: NodeJS.Timeout
-  #now: Found
+function holderOf(address: string, token: string, taken: Found) {
+  const lost = new AbortController()
+  let now = taken
   /** Serialises own writes. */
-  #last: Promise<unknown> = Promise.resolve()
-
-  constructor(address: string, token: string, now: Found) {
-    this.#address = address
-    this.#token = token
-    this.#now = now
-    this.#timer = setInterval(() => {
-      // An unavailable store cannot give the lease to another process; the lease is checked before every write anyway.
-      this.#change((state) => state).catch(() => undefined)
-    }, RENEW_MS).unref()
-  }
-
-  /** @throws conflict if another process has taken the lease */
-  write(value: unknown): Promise<void> {
-    return this.#change((state) => ({ ...state, value }))
-  }
-
-  /** Reads the object and verifies the holder. @throws conflict if another process has taken the lease */
-  async check(): Promise<void> {
-    this.#lost.signal.throwIfAborted()
-    const found = await read(this.#address)
-    if (found?.lease?.token !== this.#token) throw this.#gone()
-  }
-
-  async release(): Promise<void> {
-    this.#stop()
-    // If it cannot be released, it expires.
-    await this.#change((state) => ({ ...state, lease: null })).catch(() => undefined)
-  }
-
-  /** Leaves the lease to expire. If it were released, the next holder would not fence off pending writes of the holder before this one. */
-  abandon(error: unknown): never {
-    this.#stop()
-    throw error
-  }
-
-  #stop(): void {
-    clearInterval(this.#timer)
-    if (holding.get(this.#address) === this) holding.delete(this.#address)
-  }
-
-  #change(make: (state: State) => State): Promise<void> {
-    const mine = this.#last.then(async () => {
-      for (;;) {
-        this.#lost.signal.throwIfAborted()
-        const { value, lease } = this.#now
-        if (lease === null) return
-        const changed = await swap(this.#address, this.#now.etag, make({ value, lease: { ...lease, beat: lease.beat + 1 } }))
-        if (changed !== undefined) {
-          this.#now = changed
-          return
-        }
-        const found = await read(this.#address)
-        if (found?.lease?.token !== this.#token) throw this.#gone()
-        this.#now = found
-      }
-    })
-    this.#last = mine.catch(() => undefined)
-    return mine
-  }
+  let last: Promise<unknown> = Promise.resolve()
 
   /** Stays registered until released, so that code working under it detects the loss. */
-  #gone(): CodedError {
-    clearInterval(this.#timer)
-    const gone = new CodedError(
+  const gone = (): CodedError => {
+    clearInterval(timer)
+    const error = new CodedError(
       'conflict',
       'The writer lease was lost: this process did not renew it in time. Nothing more is written. Try again.',
       { retryAfterS: 5 },
     )
-    this.#lost.abort(gone)
-    return gone
+    lost.abort(error)
+    return error
   }
+
+  /** Reads the object. @throws conflict if another process has taken the lease */
+  const readOwn = async (): Promise<Found> => {
+    lost.signal.throwIfAborted()
+    const found = await read(address)
+    if (found?.lease?.token !== token) throw gone()
+    return found
+  }
+
+  const change = (make: (state: State) => State): Promise<void> => {
+    const mine = last.then(async () => {
+      for (;;) {
+        lost.signal.throwIfAborted()
+        const { value, lease } = now
+        if (lease === null) return
+        const changed = await swap(address, now.etag, make({ value, lease: { ...lease, beat: lease.beat + 1 } }))
+        now = changed ?? (await readOwn())
+        if (changed !== undefined) return
+      }
+    })
+    last = mine.catch(() => undefined)
+    return mine
+  }
+
+  const timer = setInterval(() => {
+    // An unavailable store cannot give the lease to another process; the lease is checked before every write anyway.
+    change((state) => state).catch(() => undefined)
+  }, RENEW_MS).unref()
+
+  const stop = (): void => {
+    clearInterval(timer)
+    if (holding.get(address) === holder) holding.delete(address)
+  }
+
+  const holder = {
+    lost: lost.signal,
+    /** @throws conflict if another process has taken the lease */
+    write: (value: unknown): Promise<void> => change((state) => ({ ...state, value })),
+    /** Reads the object and verifies the holder. @throws conflict if another process has taken the lease */
+    check: async (): Promise<void> => {
+      await readOwn()
+    },
+    release: async (): Promise<void> => {
+      stop()
+      // If it cannot be released, it expires.
+      await change((state) => ({ ...state, lease: null })).catch(() => undefined)
+    },
+    /** Leaves the lease to expire. If it were released, the next holder would not fence off pending writes of the holder before this one. */
+    abandon: (error: unknown): never => {
+      stop()
+      throw error
+    },
+  }
+  return holder
 }
 
 /** Writes an object's value; a lease that this process took must still be held. @throws conflict if another process has taken the lease */
