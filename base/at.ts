@@ -15,9 +15,13 @@ export function present<T>(value: T | undefined): T {
   return value
 }
 
+export function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
 /** NaN without values. */
 export function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length
+  return sum(values) / values.length
 }
 
 /** z of the two-sided 95 % interval. */

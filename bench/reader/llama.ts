@@ -157,18 +157,14 @@ function settings(): Partial<Record<keyof Config, unknown>> {
   return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: options.text('corpus'), THREADS: options.integer('threads') }
 }
 
-async function questionsAsked(): Promise<EvalQuestion[]> {
-  const files = options.text('questions').split(',')
-  const datasets = await Promise.all(files.map((file) => readDataset(file)))
-  const questions = datasets.flatMap(({ questions }) => questions)
-  return spread(questions, options.integer('count'))
-}
-
 async function compare(services: Services, llama: Llama): Promise<string> {
   const { manifest } = services.answering.reader
   const tokenizer = await loadTokenizer(loadConfig(settings()).READER_DIR, manifest.tokens)
   const contestants = { client: servicesClient(services), llama, tokenizer, maxNewTokens: manifest.qa_defaults.max_new_tokens }
-  const questions = await questionsAsked()
+  const files = options.text('questions').split(',')
+  const datasets = await Promise.all(files.map((file) => readDataset(file)))
+  const all = datasets.flatMap((read) => read.questions)
+  const questions = spread(all, options.integer('count'))
   const rows: string[][] = []
   for (const k of options.integers('k')) {
     const asked: Asked[] = []
@@ -184,15 +180,13 @@ async function compare(services: Services, llama: Llama): Promise<string> {
   return `# Reader compared with llama.cpp, ${new Date().toISOString().slice(0, 10)}\n\n${measured.join('; ')}\n\n${table(HEADER, rows)}`
 }
 
-async function run(python: string): Promise<void> {
-  await using services = closing(await startServices(settings()))
-  await using llama = closing(await startLlama(python))
-  console.log(await compare(services, llama))
-}
-
 const python = options.text('python')
 if (python === '')
   console.log(
     'llama.cpp was not measured: name a Python that has llama-cpp-python, gguf and safetensors (--python FILE or LLAMA_PYTHON=FILE; pip install llama-cpp-python gguf safetensors).',
   )
-else await run(python)
+else {
+  await using services = closing(await startServices(settings()))
+  await using llama = closing(await startLlama(python))
+  console.log(await compare(services, llama))
+}

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import { sum } from '../../base/at.ts'
 import { closing } from '../../base/files.ts'
 import type { CepeReaderConfig } from '../../models/checkpoint/config/config.ts'
 import { readCorpus } from '../../eval/datasets/read.ts'
@@ -119,10 +120,6 @@ function limitsOf(
 
 function share(limit: number, ms: number): string {
   return limit === 0 ? '' : (limit / ms).toFixed(2)
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((a, b) => a + b, 0)
 }
 
 // Operations and bytes: multiply-adds count as two operations; norms, softmax and embeddings are ignored.

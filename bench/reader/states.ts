@@ -55,10 +55,8 @@ async function measured(folder: string, modelDir: string, input: EncoderInput, d
 await using folder = await benchFolder()
 printHeading(`Encoder states, k = ${k}`, 1)
 const shipped = path.join(packageRoot(), 'models/built/cepe-f32')
-const checkpointDir = await writeSyntheticCheckpoint(
-  path.join(folder.path, 'checkpoint'),
-  shapeConfig('1.1b', { layers: 1, encoderLayers: layers }),
-)
+const config = shapeConfig('1.1b', { layers: 1, encoderLayers: layers })
+const checkpointDir = await writeSyntheticCheckpoint(path.join(folder.path, 'checkpoint'), config)
 const wide = path.join(folder.path, 'wide')
 await buildModel({ checkpointDir, outDir: wide, dtype: 'f32', inPlace: true })
 const next = uniform(1)

@@ -150,7 +150,8 @@ async function askAll(
   const tasks = questions.flatMap((question) => ks.map((k) => ({ question, k })))
   let done = 0
   const ask = async ({ question, k }: (typeof tasks)[number]) => {
-    const response = await answerOf(client, question.question, k)
+    const request = { question: question.question, ...(k !== null && { k }), min_confidence: 0, include_signals: true }
+    const response = await client.answer(request).catch(onCode(LEFT_OUT, () => undefined))
     progress.update(++done, tasks.length)
     return response === undefined ? [] : [{ question, response }]
   }
@@ -173,12 +174,6 @@ async function askAll(
   const answerable = answers.filter(({ question }) => question.answerable).length
   const counts = { answerable, unanswerable: answers.length - answerable }
   return { judged, left: tasks.length - judged.length, questions: counts, sources: { model, index }, defaults }
-}
-
-/** Undefined if the service rejected this question or failed at it. */
-async function answerOf(client: AnswerClient, question: string, k: number | null): Promise<AnswerResponse | undefined> {
-  const request = { question, ...(k !== null && { k }), min_confidence: 0, include_signals: true }
-  return client.answer(request).catch(onCode(LEFT_OUT, () => undefined))
 }
 
 function judge({ answers, answerable, goldTitle, id }: EvalQuestion, { answer, signals }: AnswerResponse): JudgedSignals[] {

@@ -72,12 +72,9 @@ export function calibrationError(answers: readonly JudgedAnswer[]): number {
 /** Mean negative log-likelihood of what was right and wrong. NaN without answers. */
 export function logLoss(answers: readonly JudgedAnswer[]): number {
   const all = answers.reduce((sum, { weight = 1 }) => sum + weight, 0)
-  const loss = answers.reduce(
-    (sum, { confidence, correct, weight = 1 }) =>
-      sum - weight * Math.log(Math.max(Number.MIN_VALUE, correct ? confidence : 1 - confidence)),
-    0,
-  )
-  return all === 0 ? Number.NaN : loss / all
+  const lossOf = ({ confidence, correct, weight = 1 }: JudgedAnswer): number =>
+    -weight * Math.log(Math.max(Number.MIN_VALUE, correct ? confidence : 1 - confidence))
+  return all === 0 ? Number.NaN : answers.reduce((sum, answer) => sum + lossOf(answer), 0) / all
 }
 
 /** Largest share of answers, most confident first, with at most this share of wrong ones. */

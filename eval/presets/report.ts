@@ -84,20 +84,16 @@ function scoresTable(preset: Preset, rows: PublishedTables['tables'][string]['ro
     (field) => ![...labels, ...columns, 'perplexity_above', 'oracle'].includes(field),
   )
   const body = preset.rows.flatMap((row) => {
-    const named = (whose: string, cells: readonly string[]) => [
-      ...labels.map((field) => printedValue(row.label[field]) ?? ''),
-      whose,
-      ...cells,
-    ]
+    const label = labels.map((field) => printedValue(row.label[field]) ?? '')
     const printed = [
       ...columns.map((column) => publishedScore(rows, row, column) ?? '-'),
       ...further.map((field) => printedValue(publishedRow(rows, row)?.[field]) ?? '-'),
     ]
     const measured = readers.flatMap((reader) => {
       const cells = measuredRow(preset, row, reader)
-      return cells.every((cell) => cell === '-') ? [] : [named(reader.reader, [...cells, ...further.map(() => '-')])]
+      return cells.every((cell) => cell === '-') ? [] : [[...label, reader.reader, ...cells, ...further.map(() => '-')]]
     })
-    return printed.every((cell) => cell === '-') && measured.length > 0 ? measured : [named('published', printed), ...measured]
+    return printed.every((cell) => cell === '-') && measured.length > 0 ? measured : [[...label, 'published', ...printed], ...measured]
   })
   return table([...labels, 'scores', ...columns, ...further], body, labels.length + 1)
 }

@@ -14,10 +14,8 @@ import { clusterOf, type TaskRecord } from './record.ts'
 export function compareRuns(a: TaskRun, b: TaskRun) {
   if (a.task !== b.task) throw new CodedError('run_mismatch', `The runs are of different tasks: ${a.task.name} and ${b.task.name}.`)
   const { what, digits } = a.task.compared ?? { what: 'items', digits: 3 }
-  const [ofA, ofB] = [a, b].map(({ records }) => records.filter(({ skipped, results }) => !skipped && results.length > 0)) as [
-    TaskRecord[],
-    TaskRecord[],
-  ]
+  const scoredIn = ({ records }: TaskRun) => records.filter(({ skipped, results }) => !skipped && results.length > 0)
+  const [ofA, ofB] = [scoredIn(a), scoredIn(b)]
   const filesOf = ({ manifest }: TaskRun) => manifest.subject.files.map(({ sha256 }) => sha256).join()
   // Ids of other items than questions are numbers of lines.
   if (a.task.name !== OPEN_DOMAIN_QA && filesOf(a) !== filesOf(b))

@@ -122,14 +122,8 @@ export function groupTables(
     const words = group.replaceAll('_', ' ')
     const rows = values.map((value) => {
       const scores = settings.map(({ groups }) => groups.find((score) => score.group === group && score.value === value))
-      return [
-        value,
-        String(scores[0]?.n ?? 0),
-        ...scores.map((score) => {
-          const estimate = score?.scores[name]
-          return estimate ? show(estimate) : '-'
-        }),
-      ]
+      const estimates = scores.map((score) => score?.scores[name])
+      return [value, String(scores[0]?.n ?? 0), ...estimates.map((estimate) => (estimate ? show(estimate) : '-'))]
     })
     return [heading(3, `${label} by ${words}`), table([words, what, ...settings.map((setting) => setting.name)], rows)]
   })

@@ -39,14 +39,9 @@ export async function reportRuns(
   const questions = await Promise.all(named.filter(({ isQa }) => isQa).map(({ folder }) => readRun(folder)))
   const ofTasks = buildTaskReport(tasks, readPublishedTables(), top.title, top.lead)
   const ofQuestions = buildReport(questions, await readPublished(published), tasks.length === 0 ? top : {})
-  const both = {
-    ...ofTasks,
-    // As a section of another report, headings are one level lower.
-    blocks: [
-      ...ofTasks.blocks,
-      ...ofQuestions.blocks.map((block) => (block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block)),
-    ],
-  }
+  // As a section of another report, headings are one level lower.
+  const lowered = ofQuestions.blocks.map((block) => (block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block))
+  const both = { ...ofTasks, blocks: [...ofTasks.blocks, ...lowered] }
   await writeReport(tasks.length === 0 ? ofQuestions : questions.length === 0 ? ofTasks : both, out)
   const [run] = questions
   if (run && folders.length === 1)

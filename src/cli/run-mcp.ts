@@ -46,10 +46,8 @@ export async function runMcp(): Promise<void> {
   } finally {
     setTimeout(() => process.exit(), HARD_END_MS).unref()
     await server.close()
-    await starting.then(
-      (services) => services.close({ drainMs: 0 }),
-      () => undefined,
-    )
+    const services = await starting.catch(() => undefined)
+    await services?.close({ drainMs: 0 })
   }
 }
 

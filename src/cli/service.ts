@@ -34,11 +34,8 @@ export function startService(config: Config) {
       await shutDown(app, services, drainMs)
       await log.close()
     })
-    const hasPassages = await services.index.version().then(
-      ({ passages }) => passages > 0,
-      () => false,
-    )
-    return { address, hasPassages, needsKey: services.keys.required }
+    const { passages } = await services.index.version().catch(() => ({ passages: 0 }))
+    return { address, hasPassages: passages > 0, needsKey: services.keys.required }
   })
 }
 

@@ -1,3 +1,4 @@
+import { sum } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { AnswerRead, AnswerReadResult, Reader } from './contract.ts'
 import { observed, type Observer, type Stage } from './observer.ts'
@@ -46,8 +47,4 @@ export function reportRead(observer: Observer, { timingsMs, promptTokens, contex
   observer.tokens('generated', logprobs.length)
   const { maxNewTokens: maxTokens, sampling } = asked
   observer.generated?.({ model, maxTokens, temperature: sampling?.temperature, finishReason: stopped ? 'stop' : 'length' })
-}
-
-function sum(counts: readonly number[]): number {
-  return counts.reduce((total, count) => total + count, 0)
 }

@@ -206,11 +206,9 @@ async function receive(store: JobStore, work: (id: string, lease: Lock | undefin
     return await work(id, lease)
   } catch (error) {
     try {
-      const hasReport = await store.load(id).then(
-        ({ state }) => state === 'failed',
-        () => false,
-      )
-      if (!hasReport) await store.remove(id)
+      // A failed job has a report.
+      const job = await store.load(id).catch(() => undefined)
+      if (job?.state !== 'failed') await store.remove(id)
     } finally {
       await lease?.release()
     }

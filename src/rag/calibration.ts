@@ -123,10 +123,8 @@ function covers({ signals }: Calibration, { from_prompt: fromPrompt }: Signals):
 export function probabilityCorrect(calibration: Calibration, values: Signals): number | null {
   if (!covers(calibration, values)) return null
   const { bias, signals } = calibration
-  const score = signals.reduce(
-    (sum, { name, mean, scale, weight }) => sum + (weight * (values[name as keyof Signals] - mean)) / scale,
-    bias,
-  )
+  const weighed = signals.map(({ name, mean, scale, weight }) => (weight * (values[name as keyof Signals] - mean)) / scale)
+  const score = weighed.reduce((sum, value) => sum + value, bias)
   return 1 / (1 + Math.exp(-score))
 }
 

@@ -140,24 +140,19 @@ function overlaps(
   let [sentenceOverlap, titleOverlap, sentences] = [0, 0, 0]
   for (const { title, text, highlights } of saying) {
     const named = plainWords(title)
-    titleOverlap = Math.max(
-      titleOverlap,
-      share([...named], (word) => asked.has(word)),
-    )
+    titleOverlap = Math.max(titleOverlap, share([...named], asked))
     const wanted = contentStems([...asked].filter((word) => !named.has(word) && !told.has(word)))
     for (const [start, end] of new Map(highlights.map(({ sentence }) => [sentence.start, sentence.end]))) {
       if (++sentences > MOST_SENTENCES) break
       const words = stemsOf(text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS)))
-      sentenceOverlap = Math.max(
-        sentenceOverlap,
-        share(wanted, (word) => words.has(word)),
-      )
+      sentenceOverlap = Math.max(sentenceOverlap, share(wanted, words))
     }
     if (sentences > MOST_SENTENCES) break
   }
-  return { sentence_overlap: sentenceOverlap, title_overlap: titleOverlap, echo: share([...told], (word) => asked.has(word)) }
+  return { sentence_overlap: sentenceOverlap, title_overlap: titleOverlap, echo: share([...told], asked) }
 }
 
-function share(words: readonly string[], holds: (word: string) => boolean): number {
-  return words.length === 0 ? 0 : words.filter(holds).length / words.length
+/** Share of the words that are among others. */
+function share(words: readonly string[], others: ReadonlySet<string>): number {
+  return words.length === 0 ? 0 : words.filter((word) => others.has(word)).length / words.length
 }

@@ -82,11 +82,7 @@ function rows(
     kind === 'altered' ? text.replace(new RegExp(`(?<![\\d.,])${answer}(?![\\d]|[.,]\\d)`, 'g'), other) : text
   // The article first, then the following passages of the file, so that a short article also gives a long document.
   const from = paragraphs.indexOf(gold)
-  const others = [
-    ...paragraphs.filter((p) => p !== gold && p.title === gold.title),
-    ...paragraphs.slice(from + 1),
-    ...paragraphs.slice(0, from),
-  ]
+  const others = [...paragraphs.filter((p) => p.title === gold.title), ...paragraphs.slice(from + 1), ...paragraphs.slice(0, from)]
   const texts = [...new Set(others.filter((p) => p !== gold))].map(({ text }) => change(text)).filter((text) => !text.includes(other))
   return POSITIONS.flatMap((position) =>
     QUESTION_POSITIONS.map((where): NeedleItem => {

@@ -123,11 +123,8 @@ const QUERY_TOKENS = 256
 
 /** Dot product of Contriever's embeddings of each context and of the beginning of the decoder's text. */
 export async function retrievalScores({ contextIds, ids }: ScoredText, client: ReaderClient): Promise<number[]> {
-  const { tokenizer } = client
-  const [query, ...contexts] = await client.embed([
-    tokenizer.decode(ids.slice(0, QUERY_TOKENS)),
-    ...contextIds.map((context) => tokenizer.decode(context)),
-  ])
+  const texts = [ids.slice(0, QUERY_TOKENS), ...contextIds].map((part) => client.tokenizer.decode(part))
+  const [query, ...contexts] = await client.embed(texts)
   return contexts.map((context) => dot(query ?? new Float32Array(0), context))
 }
 

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { readFile } from 'node:fs/promises'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
-import { CodedError } from '../../../base/errors.ts'
+import { orThrow } from '../../../base/errors.ts'
 import { readCorpus } from '../../datasets/read.ts'
 import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
 
@@ -74,15 +74,11 @@ function plainText(bytes: Uint8Array, file: string): string {
   const wanted =
     'wanted is plain text in UTF-8, .jsonl or a passage .tsv (cepe read takes PDF and HTML, one document and question at a time)'
   if (bytes.includes(0)) throw invalidDataset(`${file} is no text file: ${wanted}.`)
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    if (text.startsWith('%PDF-')) throw invalidDataset(`${file} is a PDF file: ${wanted}.`)
-    if (text.trim() === '') throw invalidDataset(`${file} has no text: ${wanted}.`)
-    return text
-  } catch (error) {
-    if (error instanceof CodedError) throw error
-    throw invalidDataset(`${file} is not UTF-8: ${wanted}.`, error)
-  }
+  const decode = (): string => new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  const text = orThrow(decode, (error) => invalidDataset(`${file} is not UTF-8: ${wanted}.`, error))
+  if (text.startsWith('%PDF-')) throw invalidDataset(`${file} is a PDF file: ${wanted}.`)
+  if (text.trim() === '') throw invalidDataset(`${file} has no text: ${wanted}.`)
+  return text
 }
 
 function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tokenizer): LanguageText | undefined {

@@ -34,7 +34,9 @@ function generated(options: TaskOptions, client: ReaderClient): NeedleItem[] {
   const seed = options.integer('seed')
   return options.integers(unit, 1).flatMap((length) =>
     Array.from({ length: options.integer('cases', 1) }, (_, i) => {
-      const count = checked(unit === 'lines' ? length : linesFor(length, seed, i, client), unit)
+      const count = unit === 'lines' ? length : linesFor(length, seed, i, client)
+      if (count > MOST_LINES)
+        throw invalidOption(`--${unit} takes what ${MOST_LINES} lines fill, since names are different; not ${count} lines.`)
       const { document, question, expected } = linesCase(count, seed, i)
       return {
         id: `${length} ${unit}, case ${i + 1}`,
@@ -54,11 +56,6 @@ function linesFor(tokens: number, seed: number, index: number, { tokenizer }: Re
     return tokenizer.encode(VICUNA.before + document).length + tokenizer.encode(question + VICUNA.after).length
   }
   return Math.max(1, sizeFor(tokens, tokensAt, 20))
-}
-
-function checked(count: number, unit: string): number {
-  if (count <= MOST_LINES) return count
-  throw invalidOption(`--${unit} takes what ${MOST_LINES} lines fill, since names are different; not ${count} lines.`)
 }
 
 const ADJECTIVES =

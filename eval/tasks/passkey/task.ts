@@ -47,20 +47,14 @@ function passkeyCase(
 const FOUND = 20
 
 /** The largest distance up to which keys are found at all shorter ones too; 0 if the shortest is too far. */
-function effectiveWindow(points: readonly { readonly distance: number; readonly accuracy: number }[]): number {
-  let reached = 0
-  for (const { distance, accuracy } of [...points].sort((a, b) => a.distance - b.distance)) {
-    if (accuracy < FOUND) break
-    reached = distance
-  }
-  return reached
-}
-
 function windowOf({ groups }: Pick<SettingSummary, 'groups'>): number | undefined {
   const points = groups
     .filter(({ group, scores }) => group === 'distance' && (scores['accuracy']?.n ?? 0) > 0)
     .map(({ value, scores }) => ({ distance: Number(value), accuracy: scores['accuracy']?.mean ?? 0 }))
-  return points.length === 0 ? undefined : effectiveWindow(points)
+    .sort((a, b) => a.distance - b.distance)
+  const lost = points.findIndex(({ accuracy }) => accuracy < FOUND)
+  const found = lost < 0 ? points : points.slice(0, lost)
+  return points.length === 0 ? undefined : (found.at(-1)?.distance ?? 0)
 }
 
 function effectiveWindows({ settings }: TaskSummary): Block[] {

@@ -113,8 +113,7 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
   const { sources } = corpus
   const leftOut = [...corpus.leftOut]
   await withIndexing(options.collection, 'embeds', async ({ jobs }) => {
-    const done: Job[] = []
-    const indexed: string[] = []
+    const done: { readonly name: string; readonly files: Files }[] = []
     const failed: string[] = []
     for (const [i, source] of sources.entries()) {
       signal?.throwIfAborted()
@@ -131,15 +130,13 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
         }
         // A job that failed with `--strict`, or was stopped, ends the command.
         const left = sources.slice(i + 1).map(({ path }) => path)
-        if (indexed.length > 0) process.stderr.write(`Indexed before: ${indexed.join(', ')}\n`)
+        if (done.length > 0) process.stderr.write(`Indexed before: ${done.map((one) => one.name).join(', ')}\n`)
         if (left.length > 0) process.stderr.write(`Not started: ${left.join(', ')}\n`)
         throw error
       })
-      if (job === undefined) continue
-      done.push(job)
-      indexed.push(name)
+      if (job !== undefined) done.push({ name, files: job.files ?? ONE_FILE })
     }
-    await summarise(corpus, leftOut, { files: done.map(({ files }) => files ?? ONE_FILE), verb: 'indexed' })
+    await summarise(corpus, leftOut, { files: done.map(({ files }) => files), verb: 'indexed' })
     if (failed.length > 0) throw new CodedError('corpus_invalid', `Not indexed: ${failed.join(', ')}. The reasons are above.`)
   })
 }

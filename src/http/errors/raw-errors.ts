@@ -7,18 +7,9 @@ import type { ErrorBody } from './error-body.ts'
 /** Responds to invalid or incomplete HTTP requests and closes the connection, whose rest cannot be parsed. */
 export function answerClientError(error: Error, socket: Socket): void {
   if (!socket.writable || osCode(error) === 'ECONNRESET') return void socket.destroy()
-  const { status, id, body } = refusal(...meaningOf(osCode(error)))
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
-      'content-type: application/json; charset=utf-8',
-      `x-request-id: ${id}`,
-      `content-length: ${Buffer.byteLength(body)}`,
-      'connection: close',
-      '',
-      body,
-    ].join('\r\n'),
-  )
+  const { status, headers, body } = refusal(...meaningOf(osCode(error)))
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
   // A client that does not read must not keep the connection open.
   setTimeout(() => socket.destroy(), 1_000).unref()
 }
@@ -26,9 +17,8 @@ export function answerClientError(error: Error, socket: Socket): void {
 /** Rejects `Expect` values other than `100-continue` with the documented body; Node's own rejection has none. */
 export function refuseExpectations(server: Server): void {
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const { status, id, body } = refusal('expectation_failed', 'Unsupported Expect header: only 100-continue is supported.', 'Expect')
-    const type = 'application/json; charset=utf-8'
-    const headers = { 'content-type': type, 'x-request-id': id, 'content-length': Buffer.byteLength(body), connection: 'close' }
+    const message = 'Unsupported Expect header: only 100-continue is supported.'
+    const { status, headers, body } = refusal('expectation_failed', message, 'Expect')
     response.writeHead(status, headers).end(body)
   })
 }
@@ -44,8 +34,11 @@ function meaningOf(code: string | undefined): [ErrorCode, string] {
   }
 }
 
-function refusal(code: ErrorCode, message: string, field?: string): { status: number; id: string; body: string } {
+function refusal(code: ErrorCode, message: string, field?: string) {
   const id = randomUUID()
-  const body: ErrorBody = { error: { code, message, ...(field !== undefined && { field }), request_id: id } }
-  return { status: ERROR_STATUS[code], id, body: JSON.stringify(body) }
+  const error: ErrorBody = { error: { code, message, ...(field !== undefined && { field }), request_id: id } }
+  const body = JSON.stringify(error)
+  const type = 'application/json; charset=utf-8'
+  const headers = { 'content-type': type, 'x-request-id': id, 'content-length': Buffer.byteLength(body), connection: 'close' }
+  return { status: ERROR_STATUS[code], headers, body }
 }

@@ -175,8 +175,6 @@ async function removeExpired(folder: string, keepMs: number, most: number): Prom
 }
 
 async function fileAge(path: string): Promise<number> {
-  return stat(path).then(
-    ({ mtimeMs }) => ageOf(mtimeMs),
-    () => 0,
-  )
+  const found = await stat(path).catch(() => undefined)
+  return found === undefined ? 0 : ageOf(found.mtimeMs)
 }

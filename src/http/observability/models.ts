@@ -9,10 +9,8 @@ export function allEmbedders({ embedder, further }: Pick<Retriever, 'embedder' |
 
 /** The retriever of questions: that of the searched table, or that of new tables if there is none. */
 export async function servingEmbedder(retriever: Retriever): Promise<Embedder> {
-  return retriever.index.view().then(
-    ({ model }) => embedderOf(retriever, model),
-    () => retriever.embedder,
-  )
+  const table = await retriever.index.view().catch(() => undefined)
+  return table === undefined ? retriever.embedder : embedderOf(retriever, table.model)
 }
 
 /** Description of a retriever. */

@@ -98,11 +98,8 @@ export function jsonBodies(app: FastifyInstance): void {
   app.removeContentTypeParser(TYPE)
   app.addContentTypeParser(TYPE, { parseAs: 'buffer' }, (request, body, parsed) => {
     // Many clients send a content type without a body.
-    if (body.length === 0)
-      return parsed(
-        request.routeOptions.schema?.body === undefined ? null : invalidRequest(undefined, 'The body is empty: send JSON.'),
-        undefined,
-      )
+    const takesBody = request.routeOptions.schema?.body !== undefined
+    if (body.length === 0) return parsed(takesBody ? invalidRequest(undefined, 'The body is empty: send JSON.') : null, undefined)
     const text = utf8Body(body)
     void parse(request, text, (error, value: unknown) => {
       const half = request.routeOptions.config.checksItems !== true && HALF_ESCAPE.test(text) ? halfPairIn(value) : undefined
@@ -111,7 +108,7 @@ export function jsonBodies(app: FastifyInstance): void {
       const twice = repeatedName(text, value)
       if (twice !== undefined) return parsed(invalidField(twice, TWICE), value)
       // A route that takes no body would read the request as another, as with unknown parameters.
-      const [name] = request.routeOptions.schema?.body === undefined ? Object.keys(value ?? {}) : []
+      const [name] = takesBody ? [] : Object.keys(value ?? {})
       parsed(name === undefined ? null : invalidField(name, UNKNOWN), value)
     })
   })

@@ -27,13 +27,8 @@ export async function compression(app: FastifyInstance): Promise<void> {
     const taken = coding.toLowerCase() === 'identity' || (isCorpus && /^(?:x-)?gzip$/i.test(coding))
     if (taken || request.is404 || !hasBody(request)) return next()
     void reply.header('accept-encoding', 'identity')
-    next(
-      new CodedError(
-        'unsupported_media_type',
-        `Compressed request bodies are not supported (Content-Encoding: ${coding.slice(0, 100)}). Send the body uncompressed.`,
-        { field: 'content-encoding' },
-      ),
-    )
+    const message = `Compressed request bodies are not supported (Content-Encoding: ${coding.slice(0, 100)}). Send the body uncompressed.`
+    next(new CodedError('unsupported_media_type', message, { field: 'content-encoding' }))
   })
   await app.register(compress, {
     encodings: ['gzip'],

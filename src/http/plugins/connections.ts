@@ -43,11 +43,7 @@ export function connections(app: FastifyInstance, { MAX_CONNECTIONS: most, TRUST
     if (!reserve.has(request.raw.socket)) return next()
     void reply.header('connection', 'close')
     if (isProbe(request)) return next()
-    next(
-      new CodedError(
-        'overloaded',
-        'Too many connections are open, in all or from this address (CEPE_MAX_CONNECTIONS): close some, or try again later.',
-      ),
-    )
+    const message = 'Too many connections are open, in all or from this address (CEPE_MAX_CONNECTIONS): close some, or try again later.'
+    next(new CodedError('overloaded', message))
   })
 }

@@ -23,13 +23,8 @@ export async function docs(app: FastifyInstance, version: string, basePath: stri
       const documented = route.config?.documentedBody
       const withBody = documented ? { ...schema, body: { content: { ...contentOf(schema), ...documented.content } } } : schema
       const isAdmin = url.startsWith('/v1/admin/') || [route.onRequest].flat().includes(app.requireAdmin)
-      return {
-        url,
-        schema: withErrors(needsUserKey(url) ? withKeys(withBody, isAdmin) : withBody, [
-          ...EVERYWHERE,
-          ...(withBody?.body === undefined ? [] : WITH_BODY),
-        ]),
-      }
+      const statuses = [...EVERYWHERE, ...(withBody?.body === undefined ? [] : WITH_BODY)]
+      return { url, schema: withErrors(needsUserKey(url) ? withKeys(withBody, isAdmin) : withBody, statuses) }
     },
     transformObject: (made) => {
       if (!('openapiObject' in made)) return made.swaggerObject

@@ -23,12 +23,7 @@ export function host(app: FastifyInstance, keys: Keys, { HOST: listening, ALLOWE
     // Only HTTP/1.0 may omit it, which no browser uses.
     if (!checked || asked === undefined || request.holder !== null || keys.required || isProbe(request)) return next()
     if (known.has(asked.replace(/:\d*$/, '').toLowerCase())) return next()
-    next(
-      new CodedError(
-        'misdirected_request',
-        `This service is not known as ${JSON.stringify(asked.slice(0, 100))}: ask it as localhost or 127.0.0.1, or add the name to CEPE_ALLOWED_HOSTS.`,
-        { field: 'Host' },
-      ),
-    )
+    const message = `This service is not known as ${JSON.stringify(asked.slice(0, 100))}: ask it as localhost or 127.0.0.1, or add the name to CEPE_ALLOWED_HOSTS.`
+    next(new CodedError('misdirected_request', message, { field: 'Host' }))
   })
 }

@@ -66,10 +66,7 @@ async function* written<Event>(
 async function* withKeepAlive<Result>(pending: Promise<Result>): AsyncGenerator<string, Result, undefined> {
   for (;;) {
     const over = new AbortController()
-    const quiet = delay(KEEP_ALIVE_MS, undefined, { signal: over.signal, ref: false }).then(
-      () => true,
-      () => false,
-    )
+    const quiet = delay(KEEP_ALIVE_MS, true, { signal: over.signal, ref: false }).catch(() => false)
     const isQuiet = await Promise.race([pending.then(() => false), quiet])
     over.abort()
     if (!isQuiet) return pending

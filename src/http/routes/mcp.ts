@@ -79,11 +79,8 @@ async function asJson(response: Response): Promise<Response> {
 function refuseOtherOrigins(allowed: readonly string[]): onRequestHookHandler {
   return ({ headers: { origin }, host }, _reply, next) => {
     if (origin === undefined || allowed.includes(origin) || (URL.canParse(origin) && new URL(origin).host === host)) return next()
-    next(
-      new CodedError('forbidden', `Pages of ${origin.slice(0, 100)} may not call tools here: add the origin to CEPE_CORS_ORIGINS.`, {
-        field: 'Origin',
-      }),
-    )
+    const message = `Pages of ${origin.slice(0, 100)} may not call tools here: add the origin to CEPE_CORS_ORIGINS.`
+    next(new CodedError('forbidden', message, { field: 'Origin' }))
   }
 }
 

@@ -18,10 +18,7 @@ const CUDNN = ['libcudnn.so.9', 'libcudnn.so']
 const CUBLAS = ['libcublas.so.13', 'libcublas.so.12']
 const DRIVER = 'libcuda.so.1'
 /** First driver of a CUDA version, by NVIDIA's release notes. */
-const FIRST_DRIVER: ReadonlyMap<string, number> = new Map([
-  ['12', 525],
-  ['13', 580],
-])
+const FIRST_DRIVER = new Map(Object.entries({ 12: 525, 13: 580 }))
 const NAMES: Readonly<Record<string, string>> = {
   libcudart: 'CUDA runtime',
   libcublas: 'cuBLAS',
@@ -122,11 +119,9 @@ async function startEnvironment(): Promise<NodeJS.ProcessEnv> {
 }
 
 /** Standard output of a program; undefined if it is missing or fails. */
-export function outputOf(program: string, options: readonly string[], env?: NodeJS.ProcessEnv): Promise<string | undefined> {
-  return promisify(execFile)(program, options, { encoding: 'utf8', ...(env && { env }) }).then(
-    ({ stdout }) => stdout,
-    () => undefined,
-  )
+export async function outputOf(program: string, options: readonly string[], env?: NodeJS.ProcessEnv): Promise<string | undefined> {
+  const done = await promisify(execFile)(program, options, { encoding: 'utf8', ...(env && { env }) }).catch(() => undefined)
+  return done?.stdout
 }
 
 /** Names of libraries in a library's front; undefined if the file is missing. */

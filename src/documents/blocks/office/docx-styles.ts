@@ -54,12 +54,11 @@ export class Styles {
 
   #chain(id: string): Element[] {
     const chain: Element[] = []
-    for (
-      let style = this.#styles.get(id);
-      style !== undefined && chain.length < MOST_BASES;
-      style = this.#styles.get(valueOf(childOf(style, 'basedOn')))
-    )
+    let style = this.#styles.get(id)
+    while (style !== undefined && chain.length < MOST_BASES) {
       chain.push(style)
+      style = this.#styles.get(valueOf(childOf(style, 'basedOn')))
+    }
     return chain
   }
 }

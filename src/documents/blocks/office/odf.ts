@@ -215,11 +215,10 @@ class Reader {
     if (element.attribs.class === 'title') return [made('h2', this.read(element.children, depth))]
     const texts = ['title', 'desc'].map((name) => textIn([childOf(element, name) ?? made('p', [])])).filter((text) => text !== '')
     const shown = element.children.filter((node) => !isTag(node) || (node.name !== 'title' && node.name !== 'desc'))
-    const inside = this.#nodes(shown, depth)
-    if (this.#after === undefined || inside.every((node) => typeof node === 'string'))
-      return [...texts.map((text) => ` ${text} `), ...inside]
+    const inside = [...texts.map((text) => ` ${text} `), ...this.#nodes(shown, depth)]
+    if (this.#after === undefined) return inside
     this.#after.push(...inside.filter((node) => typeof node !== 'string'))
-    return [...texts.map((text) => ` ${text} `), ...inside.filter((node) => typeof node === 'string')]
+    return inside.filter((node) => typeof node === 'string')
   }
 
   #list({ attribs }: Element, around: List | undefined): List {

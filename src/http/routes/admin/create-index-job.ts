@@ -17,10 +17,7 @@ import type { RouteContext } from '../context.ts'
 import { charsetOf, filesOf, formFiles, hashedFiles } from '../../request/upload-parts.ts'
 
 /** File name assigned to an archive by its media type. */
-const ARCHIVES: ReadonlyMap<string, string> = new Map([
-  ['application/zip', 'upload.zip'],
-  ['application/x-tar', 'upload.tar'],
-])
+const ARCHIVES = new Map(Object.entries({ 'application/zip': 'upload.zip', 'application/x-tar': 'upload.tar' }))
 export const ImportSchema = Type.Object(
   {
     source: Type.Optional(

@@ -55,12 +55,7 @@ export function ignoredIn(
 
 type Message = ChatRequest['messages'][number]
 
-const ROLES: ReadonlyMap<string, Turn['role']> = new Map([
-  ['system', 'system'],
-  ['developer', 'system'],
-  ['user', 'user'],
-  ['assistant', 'assistant'],
-])
+const ROLES = new Map(Object.entries<Turn['role']>({ system: 'system', developer: 'system', user: 'user', assistant: 'assistant' }))
 /** Types of text parts, by the field that contains the messages. */
 const TEXT_PARTS: Readonly<Record<'messages' | 'input', readonly string[]>> = {
   messages: ['text'],

@@ -1,4 +1,4 @@
-import type { AheadEncoder, AnswerRead, DocumentReader, Generator, Reader } from '../../contract.ts'
+import type { AheadEncoder, AnswerRead, DocumentReader, GenerateRequest, Generator, Reader } from '../../contract.ts'
 import type { CommonChildOptions, ReaderChildOptions } from '../../protocol.ts'
 import { loadCepeManifest } from '../../../../models/folder.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
@@ -40,6 +40,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
   const reader = { role: 'reader', ...commonChildOptions(options), batchTokens, prefillTokens, replugBytes, ...states } as const
   const pool = await createPool({ ...options, options: reader })
   const inSteps = (): Lane => 'long'
+  const unlessSampled = ({ sampling }: GenerateRequest): Lane => (sampling ? 'long' : 'question')
   const laneOf = ({ mode, sampling, grammar, topTokens = 0 }: AnswerRead): Lane =>
     mode === 'replug' || sampling || grammar || topTokens > 0 ? 'long' : 'question'
   return {
@@ -48,12 +49,7 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
     choices: methodOf(pool, 'choices', inSteps),
     likelihoods: methodOf(pool, 'likelihoods', inSteps),
     document: methodOf(pool, 'document', inSteps),
-    generate: methodOf(
-      pool,
-      'generate',
-      ({ sampling }) => (sampling ? 'long' : 'question'),
-      (request) => checkGenerate(request, manifest),
-    ),
+    generate: methodOf(pool, 'generate', unlessSampled, (request) => checkGenerate(request, manifest)),
     replug: methodOf(pool, 'replug', inSteps, (request) => checkReplug(request, manifest)),
     score: methodOf(pool, 'score', inSteps, (request) => checkScore(request, manifest)),
     encodeAhead: methodOf(pool, 'encodeAhead', () => 'bulk'),

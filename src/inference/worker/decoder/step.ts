@@ -1,4 +1,4 @@
-import { at } from '../../../../base/at.ts'
+import { at, sum } from '../../../../base/at.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { invalidModel } from '../../../../base/errors.ts'
 import type { YieldPoint } from '../../protocol.ts'
@@ -62,12 +62,7 @@ export async function extend(model: StepModel, past: Past, rows: readonly (reado
 
 /** Text length of each row: the known length, unless more has been read. */
 function textTokens(mask: Past['mask'], { textTokens: told = 0 }: Past): number[] {
-  return mask.map((row) =>
-    Math.max(
-      told,
-      row.reduce((sum, kept) => sum + kept, 0),
-    ),
-  )
+  return mask.map((row) => Math.max(told, sum(row)))
 }
 
 /** A prompt, and the number of tokens after it that count for its text's length. */

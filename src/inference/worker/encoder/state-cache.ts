@@ -86,8 +86,6 @@ function cut<States extends Float32Array | Uint16Array>(states: States, sizes: r
 }
 
 function joinFloats(parts: readonly ContextStates[]): Float32Array {
-  return joined(
-    Float32Array,
-    parts.map((part) => (part instanceof Uint16Array ? f16ToF32(part) : part)),
-  )
+  const widened = parts.map((part) => (part instanceof Uint16Array ? f16ToF32(part) : part))
+  return joined(Float32Array, widened)
 }
