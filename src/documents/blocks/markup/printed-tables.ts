@@ -4,7 +4,8 @@ import { NUMBER, rowTexts } from './row-texts.ts'
 const [ROW_GAP, LEADING, SAME_BASE] = [4, 1.4, 0.1]
 /** Most lines of a cell that is followed by others of its row, and rows of a table. */
 const [MOST_WRAPPED, MOST_ROWS] = [7, 200]
-const MOST_READ = MOST_WRAPPED * MOST_ROWS
+/** Lines in which a table is looked for: at first, and at most. */
+const [FIRST_READ, MOST_READ] = [64, MOST_WRAPPED * MOST_ROWS]
 const LEAST_COLUMNS = 3
 const YEAR = /^(?:19|20)\d{2}$/
 
@@ -37,11 +38,20 @@ interface Row<Line> {
 export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
-    const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableOf(rowsOf(lines.slice(i, i + MOST_READ))) : undefined
+    const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
   return named
+}
+
+/** The table at a line. Only one that comes near the end of the first lines is looked for in more: most lines begin none. */
+function tableAt<Line extends PrintedLine>(lines: readonly Line[], at: number) {
+  for (let most = FIRST_READ; ; most = MOST_READ) {
+    const read = lines.slice(at, at + most)
+    const table = tableOf(rowsOf(read))
+    if (table === undefined || read.length < most || most === MOST_READ || table.read < most - MOST_WRAPPED ** 2) return table
+  }
 }
 
 /** The rows that lines begin with. A cell may be printed with all of its lines before the next, which then begins above the last of them. */
