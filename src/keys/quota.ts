@@ -10,7 +10,7 @@ import { takeLock } from '../../base/locks/lock.ts'
 import type { Admission } from '../inference/contract.ts'
 import type { Log } from '../inference/log.ts'
 import type { Keys } from './keys.ts'
-import { CLIENT, keysFailed } from './record.ts'
+import { keyOfClient, keysFailed } from './record.ts'
 
 const DAY_MS = 86_400_000
 /** Longest period of counts that a killed service may lose. */
@@ -40,7 +40,7 @@ export async function createQuotas({ dir, keys, now = Date.now, log }: QuotaOpti
   const used = (counter: string): number => (saved.get(counter) ?? 0) + (unsaved.get(counter) ?? 0)
 
   const check = (client: string | undefined): string | undefined => {
-    const name = client?.startsWith(CLIENT) === true ? client.slice(CLIENT.length) : undefined
+    const name = client === undefined ? undefined : keyOfClient(client)
     const holder = name === undefined ? undefined : keys.named(name)
     // The key of a setting has neither file nor limits.
     if (name === undefined || holder === undefined) return undefined

@@ -41,10 +41,14 @@ export function keysFailed(message: string, cause?: unknown): CodedError {
   return invalidConfig('CEPE_KEYS_DIR', message, cause)
 }
 
-/** Client ids of keys begin with it. */
-export const CLIENT = 'key:'
+const CLIENT = 'key:'
 
 /** Client id of a key; distinct from every address. */
 export function clientOfKey(name: string): string {
   return CLIENT + name
+}
+
+/** Name of the key of a client id; undefined for other clients. */
+export function keyOfClient(client: string): string | undefined {
+  return client.startsWith(CLIENT) ? client.slice(CLIENT.length) : undefined
 }

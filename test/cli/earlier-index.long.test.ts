@@ -30,7 +30,7 @@ await t.test(
     const env = builtService(dir, { reader: path.join(dir, 'none'), retriever }, { CEPE_ROLE: 'indexer', CEPE_ADMIN_KEY: KEY })
     await mkdir(env.CEPE_INDEX_DIR)
     execFileSync('tar', ['-xzf', path.join(EARLIER, 'index.tar.gz'), '-C', env.CEPE_INDEX_DIR])
-    // Exports write an empty source where there is none, which the earlier version left out.
+    // Exports write an empty source where there is none, which the earlier version omitted.
     const all = parsed(await readFile(path.join(EARLIER, 'passages.jsonl'), 'utf8')).map((one) => ({ ...one, source: one.source ?? '' }))
     const index = (...args: string[]) => runCli(['index', ...args], env)
     const exported = async (): Promise<Passage[]> => parsed((await index('export')).stdout)

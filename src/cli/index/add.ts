@@ -157,20 +157,15 @@ function start(jobs: Jobs, source: Source, options: AddOptions): Promise<Job> {
 }
 
 async function check(corpus: Corpus, options: AddOptions): Promise<void> {
-  const [{ checkSource, showPassage }, { checkOptions }] = await Promise.all([
-    import('./check-corpus.ts'),
-    import('../../jobs/sources/reading.ts'),
-  ])
+  const { checkSource, showPassage } = await import('./check-corpus.ts')
   const { collection, language, show } = options
   const leftOut = [...corpus.leftOut]
   await withIndexing(collection, 'embeds', async ({ index, collections }) => {
     const { dimension } = index.model
-    const order = orderOf(options)
-    const checking = { options: order, dimension, ...(show === true && { onItem: showPassage }) }
+    const checking = { options: orderOf(options), dimension, ...(show === true && { onItem: showPassage }) }
     if (language !== undefined) await collections.checkLanguage(index.table, language)
     const files: Files[] = []
     for (const source of corpus.sources) {
-      checkOptions({ path: source.path, ...('urls' in source && { files: { web: { urls: source.urls } } }) }, order)
       const isSkipped = maySkip(source, options)
       const found = await checkSource(source, checking, webOptions(options), isSkipped)
       files.push(found ?? { indexed: 0, left_out: [] })

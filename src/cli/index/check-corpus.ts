@@ -1,22 +1,22 @@
-import path, { basename } from 'node:path'
+import path from 'node:path'
 import { CodedError, messageOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { workFolder } from '../../../base/locks/scratch.ts'
+import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
+import { tableBytes } from '../../../index/ingest/space.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
+import { readPassageFile } from '../../../index/read/read.ts'
 import { documentBounds, loadConfig } from '../../config.ts'
-import { type Files, type WebSource, rejectedShare, type JobOptions } from '../../jobs/record/schema.ts'
+import { type Files, type JobOptions, rejectedShare, type WebSource } from '../../jobs/record/schema.ts'
 import { checkedAddresses, fetchInto } from '../../jobs/sources/fetch-pages.ts'
-import { type FolderSource, filesOf, leftOutShare, readFiles, type FileBounds } from '../../jobs/sources/read.ts'
+import { type FileBounds, filesOf, type FolderSource, leftOutShare, readFiles } from '../../jobs/sources/read.ts'
+import { checkOptions, corpusReadOptions, ReadingNotes } from '../../jobs/sources/reading.ts'
 import { FileSpool } from '../../jobs/sources/spool.ts'
 import { describeFiles } from '../../jobs/sources/summary.ts'
 import { takeFiles } from '../../jobs/sources/take.ts'
 import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
 import type { Source } from './corpus-files.ts'
-import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
-import { tableBytes } from '../../../index/ingest/space.ts'
-import { readPassageFile } from '../../../index/read/read.ts'
-import { corpusReadOptions, ReadingNotes } from '../../jobs/sources/reading.ts'
 
 const MB = 1e6
 
@@ -30,6 +30,7 @@ const SKIPPED = { words: 'it would be skipped', fails: false }
  * @param web options of fetching pages
  * @param maySkip whether a file that is no table fails nothing
  * @returns files that would be indexed; undefined if the job would fail
+ * @throws as checkOptions, for the whole command
  */
 export async function checkSource(
   source: Source,
@@ -37,6 +38,7 @@ export async function checkSource(
   web: Omit<WebSource, 'urls'>,
   maySkip: boolean,
 ): Promise<Files | undefined> {
+  checkOptions({ path: source.path, ...(source.kind === 'pages' && { files: { web: { urls: source.urls } } }) }, checking.options)
   switch (source.kind) {
     case 'table':
       return checkTable(source.path, checking, maySkip ? SKIPPED : FAILS)
@@ -132,8 +134,8 @@ interface Checking {
 }
 
 /** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, not_found, payload_too_large */
-function checkFile(path: string, checking: Checking) {
-  const items = readPassageFile(path, corpusReadOptions(checking.options, basename(path)))
+function checkFile(file: string, checking: Checking) {
+  const items = readPassageFile(file, corpusReadOptions(checking.options, path.basename(file)))
   return checkItems(items, rejectedShare(checking.options), checking)
 }
 

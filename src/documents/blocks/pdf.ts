@@ -75,7 +75,7 @@ function belowEachOther(pages: readonly (readonly Line[])[]): readonly Line[] {
     const shift = low - (continues ? PARAGRAPH_GAP : PAGE_GAP) * first.height - top
     const placed = lines.map((line) => ({ ...line, base: line.base + shift }))
     low = placed.reduce((least, { base }) => Math.min(least, base), low)
-    all.push(...placed)
+    for (const line of placed) all.push(line)
   }
   return all
 }

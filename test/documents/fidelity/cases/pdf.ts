@@ -165,7 +165,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
           placed({ 0: 'Tug', 200: '14' }),
           placed({ 100: '15', 200: '16' }),
         ],
-        // The table goes on with rows whose first number is empty.
+        // The table continues with rows whose first number is empty.
         [placed({ 0: 'Barge', 200: '17' }), placed({ 0: 'Ferry', 200: '18' }), placed({ 0: 'Raft', 100: '19', 200: '20' })],
       ]),
     lines: [
@@ -183,7 +183,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Raft 19 20',
     ],
   },
-  // A table goes on over pages, with its names printed again or not; a page of two parts a line is none of it.
+  // A table continues over pages, with its names printed again or not; a page of two parts a line is none of it.
   {
     file: 'lessons.pdf',
     content: () =>
