@@ -8,7 +8,7 @@ export const MANIFEST_FILE = 'manifest.json'
 export const BUILDER_VERSION = 1
 
 /** Increased when a checkpoint's graphs change: folders with earlier ones are served, and built again where their checkpoint is at hand. */
-export const GRAPHS_VERSION = 2
+export const GRAPHS_VERSION = 3
 
 const DtypeSchema = Type.Enum([...DTYPES])
 export type Dtype = Static<typeof DtypeSchema>
@@ -174,8 +174,17 @@ export type ModelManifest = Static<typeof ModelManifestSchema>
  * tokenizer change. Used in cache keys, index metadata and evaluations.
  */
 export function modelId(manifest: ModelManifest): string {
-  const files = manifest.files.map(({ name, sha256 }) => `${name} ${sha256}`).sort()
-  return `${manifest.source.name}${modelOrigin(manifest)}-${createHash('sha256').update(files.join('\n')).digest('hex').slice(0, 8)}`
+  return `${manifest.source.name}${modelOrigin(manifest)}-${digestOf(manifest.files)}`
+}
+
+/** Digest of weights and tokenizer: that of builds which differ in their graphs alone, and so compute the same up to rounding. */
+export function weightsOf({ files }: ModelManifest): string {
+  return digestOf(files.filter(({ name }) => !name.endsWith('.onnx')))
+}
+
+function digestOf(files: ModelManifest['files']): string {
+  const lines = files.map(({ name, sha256 }) => `${name} ${sha256}`).sort()
+  return createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 8)
 }
 
 /** The part of a model's id that builds of the same checkpoint in the same precision share. */

@@ -1,5 +1,5 @@
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
-import { groupQueryAttention, multiHeadAttention, type Projections, type Waves } from '../onnx/contrib.ts'
+import { groupQueryAttention, multiHeadAttention, type Projections, type PromptTokens, type Waves } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { concat, reshape, reshapeLike, transpose } from '../onnx/ops.ts'
 import { dimAt } from '../onnx/shapes.ts'
@@ -69,19 +69,19 @@ export function encoderSelfAttention(
 }
 
 /**
- * Causal self-attention over a whole prompt: x [1,L,d]; rotations of its tokens, or waves by position for the operator; lastIndex i32 [1]
- * and total i32 scalar as in groupQueryAttention; a window for local attention.
+ * Causal self-attention over a prompt: its last tokens x [1,L,d]; their rotations, or waves by position for the operator; `tokens` as in
+ * groupQueryAttention; a window for local attention.
  */
 export function promptSelfAttention(
   { params, x, heads }: SelfAttention,
   rope: Waves | Rotations,
-  lengths: { readonly lastIndex: Value; readonly total: Value },
+  tokens: PromptTokens,
   window: number | null,
 ): Attended {
   return params.in('self_attn', (p) => {
     const unrotated = 'cos' in rope
     const projected = unrotated ? projections(p, x, heads) : rotated(p, x, rope, heads)
-    const [context, keys, values] = groupQueryAttention(projected, lengths, unrotated ? rope : null, {
+    const [context, keys, values] = groupQueryAttention(projected, tokens, unrotated ? rope : null, {
       ...heads,
       scale: heads.scoreScale === heads.headDim ** -0.5 ? undefined : heads.scoreScale,
       cap: heads.scoreCap ?? undefined,

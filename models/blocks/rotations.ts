@@ -1,7 +1,7 @@
 import { unsupported } from '../errors.ts'
 import { rotaryEmbedding, type Waves } from '../onnx/contrib.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
-import { cast, cos, gather, i64, max, mul, range, reshape, reshapeLike, sin, sizeOf, sub } from '../onnx/ops.ts'
+import { add, cast, cos, gather, i64, max, mul, range, reshape, reshapeLike, sin, sizeOf, sub } from '../onnx/ops.ts'
 import { dimAt } from '../onnx/shapes.ts'
 import { frequenciesByLength, lengthsOf, rotaryTable, scaledTable, type Rotary } from './rope.ts'
 import { computedWeight } from './weight-source.ts'
@@ -24,9 +24,10 @@ export interface Rope {
   at(positions: Value, textTokens: () => Value): Rotations
 }
 
-/** Rotations of a whole prompt of length i64 [1]; the waves themselves if an operator can use them. */
-export function promptRotations(rope: Rope, length: Value): Waves | Rotations {
-  return rope.waves ?? rope.at(reshape(range(reshape(length, []), 'L'), [1, 'L']), () => length)
+/** Rotations of the L tokens from `start` i64 [1] to the end of a prompt of length i64 [1]; the waves themselves if an operator can use them. */
+export function promptRotations(rope: Rope, start: Value, length: Value): Waves | Rotations {
+  const positions = (): Value => add(reshape(range(reshape(sub(length, start), []), 'L'), [1, 'L']), start)
+  return rope.waves ?? rope.at(positions(), () => length)
 }
 
 /** x [B,L,heads*head_dim], rotated. */

@@ -20,6 +20,7 @@ import {
   f32,
   flatten,
   i64,
+  i64s,
   last,
   less,
   lessOrEqual,
@@ -42,6 +43,8 @@ import { byLayer, decoderRopes, windowBiases, type ByLayer } from './layer-kinds
 const HEAD_MULTIPLE = 16
 /** Dimension of generated tokens' keys, including the new one. */
 const MADE = 'made'
+/** Dimension of a prompt's tokens, those of its beginning included. */
+const PROMPT = 'P+L'
 
 interface Reading extends Pass {
   readonly params: Params
@@ -58,19 +61,25 @@ function pass({ params, config, ids, context }: Reading, sublayers: Parameters<t
   return { ...made, attention }
 }
 
-function promptPass(reading: Reading, ropes: ByLayer<Rope>) {
+/** @param before keys and values of the prompt's beginning, for every layer */
+function promptPass(reading: Reading, ropes: ByLayer<Rope>, before: readonly KeyValues[] | null) {
   const { ids, context } = reading
   const { decoder: heads } = reading.config
-  const length = sizeOf(ids, 1)
-  const total = reshape(cast(length, 'i32'), [])
-  const lastIndex = cast(sub(length, i64(ids.graph, 1)), 'i32')
-  const rotations = ropes.map((rope) => promptRotations(rope, length))
+  const start = before ? sizeOf(at(before, 0).keys, 2) : i64s(ids.graph, [0])
+  const length = before ? add(start, sizeOf(ids, 1)) : sizeOf(ids, 1)
+  const tokens = {
+    total: reshape(cast(length, 'i32'), []),
+    lastIndex: cast(sub(length, i64(ids.graph, 1)), 'i32'),
+    dim: before ? PROMPT : 'L',
+  }
+  const rotations = ropes.map((rope) => promptRotations(rope, start, length))
   const windows = byLayer(heads, (local) => local?.window ?? null)
   const { stream, ...made } = pass(reading, {
-    self: (params, x, i) => promptSelfAttention({ params, x, heads }, rotations.of(i), { lastIndex, total }, windows.of(i)),
+    self: (params, x, i) =>
+      promptSelfAttention({ params, x, heads }, rotations.of(i), { ...tokens, before: before && at(before, i) }, windows.of(i)),
     cross: (params, x) => promptCrossAttention({ params, x, context, heads }),
   })
-  return { ...made, stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
+  return { ...made, length: reshape(length, []), stream: { x: last(stream.x, 1), delta: stream.delta && last(stream.delta, 1) } }
 }
 
 /** Greedy choice from the stream [1,1,d]: token i64 [1,1] and its log-probability f32 [1,1]. */
@@ -81,9 +90,12 @@ function choose(params: Params, config: CepeConfig, stream: Residual): { token: 
 
 /**
  * Greedy answers in one run: input_ids i64 [1,L], phi f32 [m,d_enc], stop_ids i64 [K], max_new_tokens i64 scalar (>= 1) -> tokens i64 [n],
- * logprobs f32 [n], attention f32 [n,m], and, for a continuation, prompt.{i}.key|value [1,kv_heads,L,head_dim]. m and K may be 0. Ends
+ * logprobs f32 [n], attention f32 [n,m], and, for a continuation, prompt.{i}.key|value [1,kv_heads,P+L,head_dim]. m and K may be 0. Ends
  * after a token of stop_ids, which is the last of `tokens`, after max_new_tokens, or when the decoder's window is full. attention is each
  * token's cross-attention on each row of phi, averaged over layers and heads.
+ *
+ * In f32 builds before.{i}.key|value [1,kv_heads,P,head_dim] are the first outputs of an earlier run whose prompt began with the same P tokens
+ * (P >= 0); input_ids are those after them. A GPU reads a prompt faster than it gets these from the host: f16 builds have none.
  *
  * The prompt runs in the main graph and yields the first token; a Loop generates the others, one per iteration. It carries keys and values
  * of the generated tokens; those of the prompt stay outside it and are never copied.
@@ -105,10 +117,11 @@ export function cepeGenerateGraph(checkpoint: Checkpoint, config: CepeConfig, pr
   const tokenParams = params.with(precision.tokens)
   const ropes = decoderRopes(graph, decoder, precision.float)
 
-  const prompt = graph.scope('prompt', () => promptPass({ params, config, ids, context }, ropes))
+  const { float: elem } = precision
+  const before = elem === 'f32' ? keyValueInputs(graph, 'before', config, { elem, batch: 1, length: 'P' }) : null
+  const { length, ...prompt } = graph.scope('prompt', () => promptPass({ params, config, ids, context }, ropes, before))
   const chosen = choose(params, config, prompt.stream)
-  const length = reshape(sizeOf(ids, 1), [])
-  const empty = graph.constant(precision.float, [1, decoder.kvHeads, 0, decoder.headDim], new Uint8Array())
+  const empty = graph.constant(elem, [1, decoder.kvHeads, 0, decoder.headDim], new Uint8Array())
   const made = makeTokens(tokenParams, config, context, {
     token: chosen.token,
     position: reshape(length, [1, 1]),
@@ -213,8 +226,7 @@ function makeTokens(params: Params, config: CepeConfig, context: Context, begun:
     const rotations = ropes.map((rope) => rope.at(here, () => flatten(add(here, i64(graph, 1)), 1)))
     const hidden = byLayer(
       decoder,
-      (local) =>
-        local && windowBiases(here, sizeOf(at(promptCache, 0).keys, 3), { window: local.window, elem: precision.float, made: MADE }),
+      (local) => local && windowBiases(here, at(promptCache, 0).keys, { window: local.window, elem: precision.float, made: MADE }),
     )
     const made = pass(
       { params, config, ids: present(token), context },

@@ -1,7 +1,8 @@
 import type { LlamaConfig, LocalLayers } from '../checkpoint/config/config.ts'
 import { ropeOf, type Rope } from '../blocks/rotations.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
-import { add, cast, f32, i64, less, range, reshape, sub, where } from '../onnx/ops.ts'
+import { add, cast, f32, i64, less, range, reshape, sizeOf, sub, where } from '../onnx/ops.ts'
+import { type Dim, dimAt } from '../onnx/shapes.ts'
 
 /** A value for global layers and one for local layers. */
 export interface ByLayer<T> {
@@ -44,17 +45,21 @@ export function scoreBias(visible: Value, elem: 'f32' | 'f16'): Value {
   return where(visible, cast(f32(graph, 0), elem), cast(f32(graph, HIDDEN), elem))
 }
 
-/** For one token at `position` i64 [1,1]: score biases of the prompt's keys, `length` i64 [1] long, and of generated ones and itself. */
+/** For one token at `position` i64 [1,1]: score biases of the prompt's keys [1,kv_heads,1,T,head_dim], and of generated ones and itself. */
 export function windowBiases(
   position: Value,
-  length: Value,
+  prompt: Value,
   { window, elem, made }: { readonly window: number; readonly elem: 'f32' | 'f16'; readonly made: string },
 ): { readonly prompt: Value; readonly since: Value } {
   const { graph } = position
+  const [length, promptDim] = [sizeOf(prompt, 3), dimAt(prompt.shape, 3)]
   const before = sub(reshape(position, [1]), i64(graph, window))
-  const biasOf = (keyPositions: Value, dim: string): Value => reshape(scoreBias(less(before, keyPositions), elem), [1, 1, 1, 1, dim])
+  const biasOf = (keyPositions: Value, dim: Dim): Value => reshape(scoreBias(less(before, keyPositions), elem), [1, 1, 1, 1, dim])
   const since = add(sub(reshape(position, [1]), length), i64(graph, 1))
-  return { prompt: biasOf(range(reshape(length, []), 'L'), 'L'), since: biasOf(add(range(reshape(since, []), made), length), made) }
+  return {
+    prompt: biasOf(range(reshape(length, []), promptDim), promptDim),
+    since: biasOf(add(range(reshape(since, []), made), length), made),
+  }
 }
 
 /** Whether tokens at positions i64 [B,L] see keys at keyPositions [B,T] within the window: bool [B,1,1,L,T]. */

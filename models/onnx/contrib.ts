@@ -1,7 +1,7 @@
 import { at } from '../../base/at.ts'
 import type { Attributes, TypeOf, Value } from './graph.ts'
 import { append, f32, filled, matmulShape, requireElem, requireRank } from './ops.ts'
-import { CONTRIB_DOMAIN, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
+import { CONTRIB_DOMAIN, type Dim, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
 
 /*
  * Fused operators of ONNX Runtime's com.microsoft domain, documented in its docs/ContribOperators.md. Attributes that
@@ -65,17 +65,26 @@ export function multiHeadAttention({ q, k, v }: Projections, heads: number, keyM
   return contrib('MultiHeadAttention', [q, k, v, null, keyMask, ...(bias ? [bias] : [])], q, { num_heads: heads })
 }
 
+/** Tokens of a prompt: keys and values of its beginning, if read before; the index of its last one; their number, and its dimension. */
+export interface PromptTokens {
+  readonly before: { readonly keys: Value; readonly values: Value } | null
+  readonly lastIndex: Value
+  readonly total: Value
+  readonly dim: Dim
+}
+
 type GroupedHeads = Readonly<Record<'heads' | 'kvHeads', number> & Partial<Record<'scale' | 'cap' | 'window', number | undefined>>>
 
 /**
- * Causal self-attention of a whole prompt, rotary embedding included where its waves are given: q [B,L,heads*head_dim];
- * k, v [B,L,kv_heads*head_dim] -> output [B,L,heads*head_dim] and the rotated keys and the values [B,kv_heads,L,head_dim].
- * lastIndex i32 [B] is each row's length - 1 (padding on the right), total i32 scalar is L. Scores may have another scale than
- * 1/sqrt(head_dim) and be capped (cap tanh(s / cap)); with a window a token sees so many, itself included.
+ * Causal self-attention of a whole prompt, rotary embedding included where its waves are given: q [1,L,heads*head_dim];
+ * k, v [1,L,kv_heads*head_dim], and keys and values of the tokens before, if any, [1,kv_heads,P,head_dim] ->
+ * output [1,L,heads*head_dim] and the rotated keys and the values [1,kv_heads,P+L,head_dim]. lastIndex i32 [1] is P + L - 1,
+ * total i32 scalar is P + L. Scores may have another scale than 1/sqrt(head_dim) and be capped (cap tanh(s / cap)); with a
+ * window a token sees so many, itself included.
  */
 export function groupQueryAttention(
   { q, k, v }: Projections,
-  { lastIndex, total }: { readonly lastIndex: Value; readonly total: Value },
+  { before, lastIndex, total, dim }: PromptTokens,
   waves: Waves | null,
   { heads, kvHeads, scale, cap, window }: GroupedHeads,
 ): readonly [Value, Value, Value] {
@@ -84,10 +93,10 @@ export function groupQueryAttention(
   requireElem(op, total, 'i32')
   const headDim = dimAt(k.shape, -1)
   if (typeof headDim !== 'number') throw new GraphError(`${op}: the head size must be fixed`)
-  const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dimAt(k.shape, 1), headDim / kvHeads] }
+  const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dim, headDim / kvHeads] }
   const outputs = q.graph.add(
     { op, domain: CONTRIB_DOMAIN },
-    [q, k, v, null, null, lastIndex, total, ...(waves ? [waves.cos, waves.sin] : [])],
+    [q, k, v, before?.keys ?? null, before?.values ?? null, lastIndex, total, ...(waves ? [waves.cos, waves.sin] : [])],
     [q, cache, cache],
     {
       num_heads: heads,

@@ -25,7 +25,7 @@ export interface ReaderChildOptions extends CommonChildOptions {
   readonly batchTokens: number
   /** Prompt tokens per run of the step graph: for scoring, sampling and RePlug. */
   readonly prefillTokens: number
-  /** Memory for encoder states of passages; 0 for none. */
+  /** Memory for encoder states of passages and for keys and values of prompts; 0 for none. */
   readonly stateCacheBytes: number
   /** 'f16' also rounds fresh states. */
   readonly stateDtype: StateDtype

@@ -64,13 +64,13 @@ export function emptyPhi({ dims }: CepeManifest): Tensor {
   return new Tensor('float32', new Float32Array(), [0, dims.encoder_hidden_size])
 }
 
-/** An empty past for the step graph: rows of one batch. */
-export function emptyCache({ dims, dtype }: CepeManifest, rows: number): Feeds {
+/** Empty keys and values for the step graph, or for another graph's inputs `name`: rows of one batch. */
+export function emptyCache({ dims, dtype }: CepeManifest, rows: number, name = 'past_key_values'): Feeds {
   const { layers, kv_heads: kvHeads, head_dim: headDim } = dims
   const half = dtype.startsWith('f16')
   const empty = (): Tensor =>
     new Tensor(half ? 'float16' : 'float32', half ? new Uint16Array() : new Float32Array(), [rows, kvHeads, 0, headDim])
   return Object.fromEntries(
-    Array.from({ length: layers }, (_, i) => ['key', 'value'].map((part) => [`past_key_values.${i}.${part}`, empty()] as const)).flat(),
+    Array.from({ length: layers }, (_, i) => ['key', 'value'].map((part) => [`${name}.${i}.${part}`, empty()] as const)).flat(),
   )
 }

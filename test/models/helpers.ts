@@ -1,10 +1,11 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { InferenceSession, Tensor } from '../../models/runtime.ts'
+import { Tensor } from '../../models/runtime.ts'
 import type { Test } from 'tap'
 import { buildModel, type BuildOptions } from '../../models/build.ts'
 import type { ModelManifest } from '../../models/manifest.ts'
+import { type Feeds, loadGraph } from '../../src/inference/worker/runtime/session.ts'
 import { normal, uniform } from '../fixtures/synthetic-checkpoint.ts'
 
 /** A folder that is removed when the test ends. */
@@ -95,15 +96,12 @@ export function largestDifference(a: Float32Array, b: Float32Array): number {
   return a.length === b.length ? a.reduce((most, value, i) => Math.max(most, Math.abs(value - (b[i] ?? Number.NaN))), 0) : Number.NaN
 }
 
-export type Run = (feeds: Record<string, Tensor>) => Promise<Record<string, Tensor>>
+export type Run = (feeds: Feeds) => Promise<Feeds>
 
 async function openGraph(t: Test, file: string): Promise<Run> {
-  const session = await InferenceSession.create(file, { intraOpNumThreads: 1 })
-  t.teardown(() => session.release())
-  return async (feeds) => {
-    const outputs = await session.run(feeds)
-    return Object.fromEntries(Object.entries(outputs).flatMap(([name, value]) => (value instanceof Tensor ? [[name, value]] : [])))
-  }
+  const graph = await loadGraph(file, { threads: 1, provider: { name: 'cpu' } })
+  t.teardown(() => graph.release())
+  return (feeds) => graph.run(feeds)
 }
 
 /** A built model's graphs, opened when first used. */

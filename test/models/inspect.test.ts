@@ -16,8 +16,8 @@ await t.test('graphs, operators, weights and dims of a built model', async (t) =
     '  out  tokens i64 [n]',
     '  out  logprobs f32 [n]',
     '  out  attention f32 [n, m]',
-    '  out  prompt.{layer}.key f32 [1, 2, L, 16]',
-    '  out  prompt.{layer}.value f32 [1, 2, L, 16]',
+    '  out  prompt.{layer}.key f32 [1, 2, P+L, 16]',
+    '  out  prompt.{layer}.value f32 [1, 2, P+L, 16]',
   ])
   t.match(generate, /^cepe_generate\.onnx: \d+ nodes/)
   t.match(generate, /operators: .*GroupQueryAttention 3.*Loop 1/)

@@ -15,7 +15,7 @@ interface Event {
 }
 
 /** Names of the kernels that ran, as ONNX Runtime's profile has them after its optimisers. */
-async function kernelsOf(file: string, feeds: Record<string, Tensor>): Promise<string[]> {
+async function kernelsOf(file: string, feeds: Readonly<Record<string, Tensor>>): Promise<string[]> {
   const session = await InferenceSession.create(file, {
     intraOpNumThreads: 1,
     enableProfiling: true,
@@ -40,6 +40,7 @@ for (const dtype of ['f32', 'int8', 'int4'] as const) {
       phi,
       stop_ids: int64([]),
       max_new_tokens: int64([4], []),
+      ...emptyCache(manifest, 1, 'before'),
     })
     const step = await kernelsOf(join(dir, 'cepe_step.onnx'), {
       input_ids: int64([5], [1, 1]),

@@ -1,10 +1,10 @@
 import { at, joined } from '../../../../base/at.ts'
 import { invalidModel } from '../../../../base/errors.ts'
-import type { CepeManifest } from '../../../../models/manifest.ts'
 import type { GenerateRequest } from '../../contract.ts'
 import type { EncodedContexts } from '../encoder/encode-contexts.ts'
-import { type Feeds, type Graph, type Tensor, checkNumber, floats, int64, integers } from '../runtime/session.ts'
+import { type Feeds, type Graph, checkNumber, floats, int64, integers } from '../runtime/session.ts'
 import { measuredAttention } from './attention.ts'
+import type { PromptCache } from './prompt-cache.ts'
 import { type Decoded, type RunContext, untilEnd } from './step-decoding.ts'
 
 type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
@@ -12,10 +12,21 @@ type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
 /** Outputs of an answer; the caches are for its continuation. */
 const ANSWER = ['tokens', 'logprobs', 'attention']
 
+interface GreedyModel {
+  readonly generate: Graph
+  readonly prompts: PromptCache
+}
+
 /** Runs greedy decoding in one run of the generate graph. */
-export async function greedy(graph: Graph, request: GenerateRequest, encoded: EncodedContexts): Promise<GreedyAnswer> {
+export async function greedy(
+  { generate, prompts }: GreedyModel,
+  request: GenerateRequest,
+  encoded: EncodedContexts,
+): Promise<GreedyAnswer> {
   const { promptIds, maxNewTokens, wantsTokenShares } = request
-  const outputs = await graph.run({ ...promptFeeds(promptIds), ...commonFeeds(request, encoded, maxNewTokens) }, ANSWER)
+  const { feeds, keep } = prompts(promptIds, encoded)
+  const outputs = await generate.run({ ...feeds, ...commonFeeds(request, encoded, maxNewTokens) }, keep ? undefined : ANSWER)
+  keep?.(outputs)
   return {
     tokenIds: integers(outputs, 'tokens'),
     logprobs: Array.from(floats(outputs, 'logprobs'), checkNumber),
@@ -23,19 +34,15 @@ export async function greedy(graph: Graph, request: GenerateRequest, encoded: En
   }
 }
 
-function promptFeeds(promptIds: readonly number[]): Feeds {
-  return { input_ids: int64(promptIds, [1, promptIds.length]) }
-}
-
 function commonFeeds({ stopIds }: GenerateRequest, { phi }: EncodedContexts, maxNewTokens: number): Feeds {
   return { phi, stop_ids: int64(stopIds, [stopIds.length]), max_new_tokens: int64([maxNewTokens], []) }
 }
 
-interface PiecesModel {
-  readonly generate: Graph
+interface PiecesModel extends GreedyModel {
   /** The continue graph, loaded on first use, in parallel to the first token. */
   readonly rest: () => Promise<Graph>
-  readonly dims: CepeManifest['dims']
+  /** Of the decoder, in tokens. */
+  readonly window: number
 }
 
 /**
@@ -43,7 +50,7 @@ interface PiecesModel {
  * Other tasks run in between, and `yieldPoint` throws if the run is cancelled.
  */
 export async function greedyInPieces(
-  { generate, rest, dims }: PiecesModel,
+  { generate, prompts, rest, window }: PiecesModel,
   request: GenerateRequest,
   encoded: EncodedContexts,
   runContext: RunContext,
@@ -51,22 +58,23 @@ export async function greedyInPieces(
   const { promptIds, stopIds, wantsTokenShares } = request
   const common = commonFeeds(request, encoded, 1)
   const attention: Float32Array[] = []
-  let [prompt, since]: [Feeds, Feeds | undefined] = [{}, undefined]
+  let [prompt, since]: Feeds[] = [{}, {}]
   const begin = async (): Promise<Feeds> => {
-    const outputs = await generate.run({ ...promptFeeds(promptIds), ...common })
+    const { feeds, keep } = prompts(promptIds, encoded)
+    const outputs = await generate.run({ ...feeds, ...common })
+    keep?.(outputs)
     prompt = renamed(outputs, 'prompt', 'prompt')
     return outputs
   }
   const continued = async (token: number, position: number): Promise<Feeds> => {
     await runContext.yieldPoint()
     const graph = await rest()
-    const feeds = { ...common, ...prompt, ...(since ?? emptySince(graph, prompt, dims)) }
-    const outputs = await graph.run({ ...feeds, token: int64([token], [1, 1]), position: int64([position], [1, 1]) })
+    const outputs = await graph.run({ ...common, ...prompt, ...since, token: int64([token], [1, 1]), position: int64([position], [1, 1]) })
     since = renamed(outputs, 'made', 'since')
     return outputs
   }
   // The last token may stand beyond the window: it is not read.
-  const maxNewTokens = Math.min(request.maxNewTokens, dims.window + 1 - promptIds.length)
+  const maxNewTokens = Math.min(request.maxNewTokens, window + 1 - promptIds.length)
   const decoded = await untilEnd({ stopIds, maxNewTokens }, runContext, async (before) => {
     const last = before.at(-1)
     const outputs = last === undefined ? await begin() : await continued(last, promptIds.length + before.length - 1)
@@ -81,12 +89,4 @@ function renamed(outputs: Feeds, from: string, to: string): Feeds {
   const caches = Object.entries(outputs).filter(([name]) => name.startsWith(`${from}.`))
   if (caches.length === 0) throw invalidModel(from, `The graph gives no "${from}" keys and values: build the model again.`)
   return Object.fromEntries(caches.map(([name, tensor]) => [`${to}${name.slice(from.length)}`, tensor]))
-}
-
-function emptySince(graph: Graph, prompt: Feeds, { kv_heads, head_dim }: CepeManifest['dims']): Feeds {
-  const empty = (name: string): [string, Tensor] => {
-    const since = name.replace(/^prompt/, 'since')
-    return [since, graph.input(since, new Uint8Array(0), [1, kv_heads, 0, head_dim])]
-  }
-  return Object.fromEntries(Object.keys(prompt).map(empty))
 }

@@ -10,6 +10,7 @@ import { loadModelGraph } from '../runtime/prepack.ts'
 import type { Graph } from '../runtime/session.ts'
 import { type TokenTexts, tokenTexts } from './constraint.ts'
 import { createStateStore } from '../encoder/state-store.ts'
+import { createPromptCache } from './prompt-cache.ts'
 import { isByLength, type StepModel } from './step.ts'
 
 /** Minimum number of RePlug batches if its memory is fully used: a run copies the past of one batch. */
@@ -27,11 +28,12 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const tokenizer = await loadTokenizer(options.modelDir, manifest.tokens)
   const graphOptions = { ...options, manifest, log }
   const { stateDtype: dtype, stateDisk } = options
+  const cache = createStateCache(options.stateCacheBytes)
   const encoder: ContextEncoder = {
     graph: graphs.encoder === null ? null : await loadModelGraph(graphs.encoder, graphOptions),
     tokenizer,
     manifest,
-    cache: createStateCache(options.stateCacheBytes),
+    cache,
     codec: await createStateCodec(dtype),
     store: stateDisk && (await createStateStore({ ...stateDisk, manifest, dtype, log })),
     batchTokens: options.batchTokens,
@@ -67,6 +69,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens } satisfies PromptLimits,
     encoder,
     generateGraph,
+    prompts: createPromptCache(cache, generateGraph, manifest),
     continueGraph: later(graphs.continue),
     stepModel: async (): Promise<StepModel> => ({
       graph: await stepGraph(),

@@ -21,7 +21,8 @@ export interface GraphOptions {
 }
 
 export interface Graph {
-  /** Runs the graph, blocking the thread. @param outputs names to fetch; default: all */
+  readonly inputs: readonly string[]
+  /** Runs the graph, blocking the thread. Keys and values that are not fed are empty. @param outputs names to fetch; default: all */
   run(feeds: Feeds, outputs?: readonly string[]): Promise<Feeds>
   /** Creates a tensor in the named input's type (keys and values are f16 in f16 builds) from little-endian bytes. */
   input(name: string, bytes: Uint8Array<ArrayBuffer>, dims: readonly number[]): Tensor
@@ -70,19 +71,33 @@ export async function loadGraph(
       throw new CodedError('not_ready', `Cannot load the graph ${file}: out of memory (${message}).`, details)
     throw new CodedError('model_invalid', `Cannot load the graph ${file}: ${message}. Build the model again.`, details)
   })
+  const empty = emptyCaches(session)
   return {
+    inputs: session.inputNames,
     run: (feeds, outputs = session.outputNames) =>
-      session.run(provider.name === 'cuda' ? withKeys(feeds) : feeds, outputs).catch((error: unknown) => {
+      session.run({ ...empty, ...(provider.name === 'cuda' ? withKeys(feeds) : feeds) }, outputs).catch((error: unknown) => {
         throw new Error(plainMessage(error), { cause: error })
       }),
     input: (name, bytes, dims) => {
       const metadata = session.inputMetadata.find((input) => input.name === name)
-      return metadata?.isTensor === true && metadata.type === 'float16'
-        ? new Tensor('float16', new Uint16Array(bytes.buffer), dims)
-        : new Tensor('float32', new Float32Array(bytes.buffer), dims)
+      return floatTensor(metadata?.isTensor === true && metadata.type === 'float16', bytes, dims)
     },
     release: () => session.release(),
   }
+}
+
+function floatTensor(isHalf: boolean, { buffer }: Uint8Array<ArrayBuffer>, dims: readonly number[]): Tensor {
+  return isHalf ? new Tensor('float16', new Uint16Array(buffer), dims) : new Tensor('float32', new Float32Array(buffer), dims)
+}
+
+/** Empty tensors for the inputs [1,kv_heads,tokens,head_dim] of a graph. */
+function emptyCaches({ inputMetadata }: InferenceSession): Feeds {
+  const caches = inputMetadata.flatMap((input) => {
+    if (!input.isTensor || input.shape.length !== 4 || input.shape.filter((size) => typeof size === 'string').length !== 1) return []
+    const dims = input.shape.map((size) => (typeof size === 'string' ? 0 : size))
+    return [[input.name, floatTensor(input.type === 'float16', new Uint8Array(0), dims)] as const]
+  })
+  return Object.fromEntries(caches)
 }
 
 /**

@@ -9,7 +9,7 @@ import { timed } from '../runtime/timed.ts'
 
 /** Encodes the contexts and decodes from the prompt. */
 export async function generateTask(model: ReaderModel, request: GenerateRequest, runContext: RunContext): Promise<Output<'generate'>> {
-  const { generateGraph, continueGraph, manifest } = model
+  const { generateGraph: generate, prompts, continueGraph: rest, limits } = model
   const { result: encoded, ms: encode } = await timed(() => encodeContexts(model.encoder, request, runContext.yieldPoint))
   await runContext.yieldPoint()
   const { sampling, stepwise = false, minNewTokens = 0, grammar, topTokens: count = 0 } = request
@@ -18,16 +18,16 @@ export async function generateTask(model: ReaderModel, request: GenerateRequest,
       grammar && createConstraint(grammar, model.tokenTexts(), request.stopIds, (one) => characterTokens(model.tokenizer, one))
     if (sampling || constraint || stepwise || minNewTokens > 0)
       return { ...(await sample(await model.stepModel(), request, encoded.phi, { ...runContext, constraint })), contextShares: [] }
-    if (!runContext.onToken) return greedy(generateGraph, request, encoded)
-    return greedyInPieces({ generate: generateGraph, rest: continueGraph, dims: manifest.dims }, request, encoded, runContext)
+    if (!runContext.onToken) return greedy({ generate, prompts }, request, encoded)
+    return greedyInPieces({ generate, prompts, rest, window: limits.window }, request, encoded, runContext)
   }
-  const { result: decoded, ms: generate } = await timed(async () => {
+  const { result: decoded, ms } = await timed(async () => {
     const said = await decode()
     if (count === 0) return said
     const written = { promptIds: request.promptIds, tokenIds: said.tokenIds, count }
     return { ...said, alternatives: await alternatives(await model.stepModel(), written, encoded.phi, runContext.yieldPoint) }
   })
-  return { ...decoded, contextTokenCounts: encoded.tokenCounts, timingsMs: { encode, generate } }
+  return { ...decoded, contextTokenCounts: encoded.tokenCounts, timingsMs: { encode, generate: ms } }
 }
 
 /** RePlug: no encoder, one prompt per passage. */

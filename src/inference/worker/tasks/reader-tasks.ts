@@ -36,10 +36,10 @@ export async function createReaderTasks(
 }
 
 /** Encodes one token and decodes two: the prompt, and a step of the loop. */
-async function encodeAndStep({ encoder, generateGraph, manifest, tokenizer }: ReaderModel): Promise<void> {
+async function encodeAndStep({ encoder, generateGraph: generate, prompts, manifest, tokenizer }: ReaderModel): Promise<void> {
   const width = manifest.dims.encoder_hidden_size
   const states = encoder.graph ? floats(await encoder.graph.run(padRight([[0]], 0)), 'phi') : new Float32Array(0)
   const rows = encoder.graph ? states.length / width : 0
   const request = { contexts: [], contextTokens: 1, promptIds: [tokenizer.bosId ?? 0], stopIds: [-1], maxNewTokens: 2 }
-  await greedy(generateGraph, request, { phi: float32(states, [rows, width]), tokenCounts: [rows] })
+  await greedy({ generate, prompts }, request, { phi: float32(states, [rows, width]), tokenCounts: [rows] })
 }

@@ -18,6 +18,7 @@ function logitsOf(ids: readonly number[], trial: number): Float32Array {
 /** A step graph whose keys are the ids that it has read; `runs` has the ids of each run. */
 function stepModel(trial: number, runs: number[][]): StepModel {
   const graph: Graph = {
+    inputs: [],
     run: (feeds) => {
       const before = Array.from(floats(feeds, 'past_key_values.0.key'))
       const read = integers(feeds, 'input_ids')

@@ -88,6 +88,7 @@ await t.test('a streaming score that nobody waits for ends between two runs', as
   let runs = 0
   const model: StepModel = {
     graph: {
+      inputs: [],
       run: ({ input_ids: ids, attention_mask: mask }) => {
         runs++
         const [length, width] = [ids?.dims[1] ?? 0, mask?.dims[1] ?? 0]

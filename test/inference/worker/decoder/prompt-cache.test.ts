@@ -1,0 +1,44 @@
+/** Prompts that begin as an earlier one are read from there on: the same answers, whatever is in the cache. */
+import { join } from 'node:path'
+import t from 'tap'
+import { buildModel } from '../../../../models/build.ts'
+import { createReader } from '../../../../src/inference/pool/models/create-reader.ts'
+import { root } from '../../../helpers/root.ts'
+import { randomIds, temporaryFolder } from '../../../models/helpers.ts'
+import { largestDifference } from '../../pool/golden-requests.ts'
+
+const TINY = 'models/tiny/checkpoint/cepe'
+const CASES = [
+  ...(['f32', 'int8', 'int8-blocks', 'int4', 'f16'] as const).map((dtype) => ({ from: TINY, dtype })),
+  // Biases; norms of queries and keys, and local layers.
+  ...['qwen2', 'gemma3'].map((family) => ({ from: `test/fixtures/decoders/${family}`, dtype: 'f32' as const })),
+]
+const asking = { contexts: [], contextTokens: 1, stopIds: [], maxNewTokens: 6 }
+const [passage, other] = [randomIds(53, 1), randomIds(53, 2)]
+const prompts = [[...passage, ...randomIds(7, 3)], [...other, ...randomIds(9, 4)], [...passage, ...randomIds(12, 5)], passage.slice(0, 33)]
+
+for (const { from, dtype } of CASES)
+  await t.test(`${from}, ${dtype}`, async (t) => {
+    const modelDir = join(temporaryFolder(t), 'built')
+    await buildModel({ checkpointDir: join(root, from), outDir: modelDir, dtype })
+    const [cached, plain] = [await createReader({ modelDir }), await createReader({ modelDir, stateCacheBytes: 0 })]
+    t.teardown(() => Promise.all([cached.close({ drainMs: 0 }), plain.close({ drainMs: 0 })]))
+    const lookups: number[][] = []
+    for (const promptIds of prompts) {
+      const [found, read] = [await cached.generate({ ...asking, promptIds }), await plain.generate({ ...asking, promptIds })]
+      t.same(found.tokenIds, read.tokenIds)
+      const difference = largestDifference(found.logprobs, read.logprobs)
+      t.ok(difference < 1e-5, `log-probabilities differ by ${difference}`)
+      const { hits = 0, misses = 0 } = cached.status().children[0]?.cache ?? {}
+      lookups.push([hits, misses])
+    }
+    // Blocks of 16 tokens, of which two are always left: 3, 3, then 3 known and 1 new, and 1 known of 33 tokens.
+    if (dtype === 'f16') t.same(lookups.at(-1), [0, 0], 'for GPUs, which read a prompt faster than they get it')
+    else
+      t.same(lookups, [
+        [0, 3],
+        [0, 6],
+        [3, 6],
+        [4, 6],
+      ])
+  })
