@@ -6,7 +6,7 @@ import { clientKey } from '../../src/config.ts'
 import { CepeError, createClient, type RetryOptions } from '../../src/client/index.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
 
-const InfoSchema = Type.Object({ reader: Type.Object({ defaults: ServiceDefaultsSchema }) })
+const InfoSchema = Type.Object({ reader: Type.Object({ weights: Type.String(), defaults: ServiceDefaultsSchema }) })
 
 /** Options of a command that can ask a running service. */
 export interface ServiceOptions {
@@ -32,7 +32,10 @@ export function createHttpClient(url: string, key?: string, retry: RetryOptions 
     name: client.url,
     answer: async (request) => checked(AnswerResponseSchema, await client.answer(request).catch(rethrow), `${client.url}/v1/answer`),
     search: async (request) => checked(SearchResponseSchema, await client.search(request).catch(rethrow), `${client.url}/v1/search`),
-    defaults: async () => checked(InfoSchema, await client.getInfo().catch(rethrow), `${client.url}/v1/info`).reader.defaults,
+    defaults: async () => {
+      const { weights, defaults } = checked(InfoSchema, await client.getInfo().catch(rethrow), `${client.url}/v1/info`).reader
+      return { ...defaults, weights }
+    },
     close: () => Promise.resolve(),
   }
 }

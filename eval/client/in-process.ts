@@ -1,3 +1,4 @@
+import { weightsOf } from '../../models/manifest.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
@@ -24,7 +25,11 @@ export function servicesClient(started: Pick<Services, 'answering' | 'close'>): 
     name: 'in process',
     hasEncoder: manifest.graphs.encoder !== null,
     defaults: () =>
-      Promise.resolve({ ...manifest.qa_defaults, ...defaultPrompt(manifest, services.demonstrations, services.chatTemplate) }),
+      Promise.resolve({
+        ...manifest.qa_defaults,
+        ...defaultPrompt(manifest, services.demonstrations, services.chatTemplate),
+        weights: weightsOf(manifest),
+      }),
     answer: (request) => answerQuestion(request, services),
     search: (request) => search(request, services, { admitted: true }),
     close: () => started.close(),

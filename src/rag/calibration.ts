@@ -66,6 +66,7 @@ const CalibrationSchema = Type.Object({
   version: Type.Literal(CALIBRATION_VERSION),
   fitted_at: Type.String(),
   reader: Type.String({ description: 'Id of the model whose answers were judged: another one is not judged by it.' }),
+  weights: Type.Optional(Type.String({ description: 'Digest of its weights and tokenizer: builds that share it are judged, too.' })),
   prompt: PromptSchema,
   retriever: Type.Union([Type.String(), Type.Null()]),
   index: Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }),
@@ -137,8 +138,8 @@ interface CalibrationFiles {
   readonly shipped: string
 }
 
-/** Whose answers are judged: the id of the loaded model, and the prompts that it reads by default. */
-type Judged = Pick<Calibration, 'reader'> & Partial<PromptForm>
+/** Whose answers are judged: id and weights of the loaded model, and the prompts that it reads by default. */
+type Judged = Pick<Calibration, 'reader' | 'weights'> & Partial<PromptForm>
 
 /**
  * Chooses the calibration for a reader's answers: the configured one, else the table's own, else the shipped one. A calibration of another
@@ -176,12 +177,15 @@ function usable(file: string, log?: Log): Promise<Calibration | undefined> {
 export function fittedOn(calibration: Calibration | undefined, judged: Partial<Judged>, file = '', log?: Log): Calibration | undefined {
   if (calibration === undefined) return undefined
   const fitted: Judged = { ...calibration.prompt, reader: calibration.reader }
-  const other = (Object.keys(judged) as (keyof Judged)[]).find((name) => fitted[name] !== judged[name])
+  const { weights, ...read } = judged
+  const isSameReader = weights !== undefined && weights === calibration.weights
+  const names = Object.keys(read) as (keyof typeof read)[]
+  const other = names.find((name) => fitted[name] !== read[name] && !(name === 'reader' && isSameReader))
   if (other === undefined) return calibration
   const named = (value: unknown) => (other === 'reader' ? String(value) : `${other} ${JSON.stringify(value)}`)
   log?.(
     'warn',
-    `The calibration ${file} is of ${named(fitted[other])}, not of ${named(judged[other])}, and is not used: create it again (cepe calibrate).`,
+    `The calibration ${file} is of ${named(fitted[other])}, not of ${named(read[other])}, and is not used: create it again (cepe calibrate).`,
   )
   return undefined
 }

@@ -2,7 +2,7 @@
 import { invalidConfig, messageOf } from '../../base/errors.ts'
 import type { EmbeddingModel } from '../../index/contract.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
-import { modelId, modelOrigin, promptOf, type ContrieverManifest } from '../../models/manifest.ts'
+import { modelId, modelOrigin, promptOf, weightsOf, type ContrieverManifest } from '../../models/manifest.ts'
 import { calibrationFiles, furtherRetrievers } from '../config.ts'
 import type { CountTokens } from '../http/routes/context.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
@@ -165,7 +165,11 @@ export async function answerDefaults(config: Config, log?: Log) {
   const prompt = defaultPrompt(manifest, demonstrations, templates.chatTemplate)
   return {
     demonstrations,
-    calibration: await chooseCalibration(calibrationFiles(config), { reader: modelId(manifest), ...prompt }, log),
+    calibration: await chooseCalibration(
+      calibrationFiles(config),
+      { reader: modelId(manifest), weights: weightsOf(manifest), ...prompt },
+      log,
+    ),
     minConfidence: config.MIN_CONFIDENCE,
     ...templates,
   }

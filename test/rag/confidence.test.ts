@@ -221,6 +221,14 @@ t.test('calibrations on the disk are checked, and those of other readers left al
   t.match(await chooseCalibration(files, { reader: built('int8-blocks') }, log), { reader: built('int8-blocks') })
   t.equal(await chooseCalibration(files, { reader: built('int8-blocks').replace('0123', '0124') }, log), undefined)
   t.same(said, [], 'another checkpoint')
+  const weighed = { ...calibrationBy('confidence', { reader: built('int8-blocks') }), weights: '01234567' }
+  await writeFile(at('weighed.json'), JSON.stringify(weighed))
+  const rebuilt = { reader: built('int8-blocks').replace('89abcdef', '89abcdee'), weights: '01234567' }
+  t.same(await chooseCalibration({ shipped: at('weighed.json') }, rebuilt, log), weighed, 'other graphs of the same weights')
+  t.equal(await chooseCalibration({ shipped: at('weighed.json') }, { ...rebuilt, weights: '01234568' }, log), undefined, 'other weights')
+  t.equal(await chooseCalibration({ shipped: at('weighed.json') }, { reader: rebuilt.reader }, log), undefined)
+  t.equal(await chooseCalibration(files, rebuilt, log), undefined, 'fitted before weights were recorded')
+  t.equal(said.splice(0).length, 3)
   t.equal(await chooseCalibration(files, { reader: built('f16') }, log), undefined)
   t.match(said.splice(0), [/^The calibration that is shipped is of model-1b@.*-int8-blocks-.*, not of model-1b@.*-f16-.*cepe calibrate/])
   t.equal(await choose({ named: at('other.json') }), undefined)

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { modelId } from '../../../models/manifest.ts'
+import { modelId, weightsOf } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
 import { orNull } from '../../rag/fields.ts'
@@ -23,6 +23,7 @@ export const InfoSchema = Type.Object({
   files: Type.Boolean({ description: 'Whether the files of passages can be downloaded (CEPE_SERVE_FILES).' }),
   reader: Type.Object({
     id: Type.String(),
+    weights: Type.String({ description: 'Digest of weights and tokenizer; a calibration holds for all builds that share it.' }),
     dtype: Type.String(),
     parameters: number,
     window: Type.Integer({ description: 'Context window of the decoder in tokens, prompt and answer.' }),
@@ -139,7 +140,7 @@ export const infoRoutes: Routes = (app, { services, access, version, config, fil
 function describeReader({ reader: { manifest }, demonstrations, chatTemplate }: AnswerServices): Static<typeof InfoSchema>['reader'] {
   const { dtype, parameters, dims, qa_defaults } = manifest
   const defaults = { ...qa_defaults, ...defaultPrompt(manifest, demonstrations, chatTemplate) }
-  return { id: modelId(manifest), dtype, parameters, window: dims.window, defaults }
+  return { id: modelId(manifest), weights: weightsOf(manifest), dtype, parameters, window: dims.window, defaults }
 }
 
 function describeCalibration(
