@@ -59,11 +59,10 @@ const TUNING = {
   ),
   BATCH_DEADLINE_MS: setting('Deadline of a batch; questions not started by then fail.').integer(3_600_000, 100, 86_400_000),
   MAX_RUN_MS: setting('Time limit of one model run; a process that exceeds it is replaced.').integer(600_000, 1000, 86_400_000),
-  STATE_CACHE_MB: setting('Memory for encoder states of passages and for keys and values of prompts, per reader process.').integer(
-    256,
-    0,
-    1_000_000,
-  ),
+  STATE_CACHE_MB: setting('Memory for cached encoder states of passages, per reader process.').integer(256, 0, 1_000_000),
+  PROMPT_CACHE_MB: setting(
+    'Memory for keys and values of prompts, per reader process: what an earlier prompt began with is not read again.',
+  ).integer(128, 0, 1_000_000),
   STATE_DTYPE: setting('Precision of stored encoder states: half precision uses half the memory and disk.').choice(['f16', 'f32'], 'f16'),
   STATE_DISK_MB: setting(
     'Disk limit for encoder states of passages, shared by all readers of an index; 0 for none. The least recently used are evicted.',

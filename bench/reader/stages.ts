@@ -69,6 +69,7 @@ export async function stageLines(options: StagesOptions): Promise<string[]> {
       modelDir,
       provider,
       threads,
+      promptCacheBytes: 0,
       stateCacheBytes: 0,
       stateDtype: 'f16',
       stateDisk: { dir: stateDir, maxBytes: STATE_BYTES },

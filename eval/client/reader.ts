@@ -24,7 +24,7 @@ export async function createReaderClient(overrides: Partial<Record<keyof Config,
     threads: config.THREADS ?? usableCores(),
     provider: config.PROVIDER === 'cuda' ? ({ name: 'cuda', deviceId: config.DEVICE_ID } as const) : ({ name: 'cpu' } as const),
   }
-  const reader = await createReader({ ...common, modelDir: config.READER_DIR, stateCacheBytes: 0 })
+  const reader = await createReader({ ...common, modelDir: config.READER_DIR, promptCacheBytes: 0, stateCacheBytes: 0 })
   let embedder: ReturnType<typeof createEmbedder> | undefined
   const started = (): Promise<Embedder> =>
     (embedder ??= ensureRetriever(config, createProgress).then(() => createEmbedder({ ...common, modelDir: config.RETRIEVER_DIR })))

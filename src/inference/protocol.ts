@@ -1,3 +1,4 @@
+import { sum } from '../../base/at.ts'
 import { CodedError, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
 import type { TaskName, Tasks } from './contract.ts'
 
@@ -25,7 +26,9 @@ export interface ReaderChildOptions extends CommonChildOptions {
   readonly batchTokens: number
   /** Prompt tokens per run of the step graph: for scoring, sampling and RePlug. */
   readonly prefillTokens: number
-  /** Memory for encoder states of passages and for keys and values of prompts; 0 for none. */
+  /** Memory for keys and values of prompts; 0 for none. */
+  readonly promptCacheBytes: number
+  /** Memory for encoder states of passages; 0 for none. */
   readonly stateCacheBytes: number
   /** 'f16' also rounds fresh states. */
   readonly stateDtype: StateDtype
@@ -76,6 +79,11 @@ export type ParentMessage =
 
 /** Counters of a state cache since its process started. */
 export type CacheCounts = Readonly<Record<'hits' | 'misses' | 'bytes', number>>
+
+export function totalCounts(caches: readonly CacheCounts[]): CacheCounts {
+  const total = (name: keyof CacheCounts): number => sum(caches.map((cache) => cache[name]))
+  return { hits: total('hits'), misses: total('misses'), bytes: total('bytes') }
+}
 
 export type ChildMessage =
   | { readonly kind: 'ready'; readonly rssBytes: number }

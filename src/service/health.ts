@@ -1,12 +1,14 @@
 /** Health of the parts of the service, for readiness and metrics. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { allModels } from '../../index/contract.ts'
+import { sum } from '../../base/at.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
 import { messageOf } from '../../base/errors.ts'
 import type { ReadinessCheck } from '../http/routes/context.ts'
 import type { ProcessStatus } from '../http/observability/metrics.ts'
 import type { Embedder, Embedders } from '../inference/contract.ts'
+import { totalCounts } from '../inference/protocol.ts'
 import type { Supervised } from '../inference/pool/models/process-options.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { TestQuestion } from '../rag/test-question.ts'
@@ -19,7 +21,6 @@ function processStatus(role: string, supervised: readonly Supervised[]): Process
   const pools = supervised.map((pool) => pool.status())
   const children = pools.flatMap((pool) => pool.children)
   const caches = children.flatMap(({ cache }) => cache ?? [])
-  const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
   return {
     role,
     queued: sum(pools.flatMap(({ queued }) => [queued.question, queued.long, queued.bulk])),
@@ -28,11 +29,7 @@ function processStatus(role: string, supervised: readonly Supervised[]): Process
     restarts: sum(pools.map(({ restarts }) => restarts)),
     rssBytes: sum(children.map(({ rssBytes }) => rssBytes)),
     ...(caches.length > 0 && {
-      cache: {
-        hits: sum(caches.map(({ hits }) => hits)),
-        misses: sum(caches.map(({ misses }) => misses)),
-        bytes: sum(caches.map(({ bytes }) => bytes)),
-      },
+      cache: totalCounts(caches),
     }),
   }
 }

@@ -146,6 +146,7 @@ export function readerOptions(config: Config, log?: Log): ReaderOptions {
   return {
     ...processOptions(config, log),
     modelDir: config.READER_DIR,
+    promptCacheBytes: config.PROMPT_CACHE_MB * 2 ** 20,
     stateCacheBytes: config.STATE_CACHE_MB * 2 ** 20,
     stateDtype: config.STATE_DTYPE,
     ...(diskMb > 0 && { stateDisk: { dir: statesDir(config), maxBytes: diskMb * 2 ** 20 } }),

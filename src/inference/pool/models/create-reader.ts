@@ -12,6 +12,7 @@ import { CodedError } from '../../../../base/errors.ts'
 /** Logits of the step graph take vocabulary x 4 bytes each (LLaMA-2: 31 MiB in all). */
 const PREFILL_TOKENS = 256
 const STATE_CACHE_BYTES = 256 * 2 ** 20
+const PROMPT_CACHE_BYTES = 128 * 2 ** 20
 const REPLUG_BYTES = 512 * 2 ** 20
 
 /** Default of batchTokens: {@link ALONE} on a CPU, {@link encoderBatchTokens} on a GPU. */
@@ -35,8 +36,8 @@ export async function createReader(options: ReaderOptions): Promise<Reader & Doc
   const spareBytes = await checkDevice(manifest, options)
   const defaultTokens = options.provider?.name === 'cuda' ? encoderBatchTokens(manifest, spareBytes, options.children) : ALONE
   const { batchTokens = defaultTokens, prefillTokens = PREFILL_TOKENS, replugBytes = REPLUG_BYTES } = options
-  const { stateCacheBytes = STATE_CACHE_BYTES, stateDtype = 'f32', stateDisk = null } = options
-  const states = { stateCacheBytes, stateDtype, stateDisk }
+  const { promptCacheBytes = PROMPT_CACHE_BYTES, stateCacheBytes = STATE_CACHE_BYTES, stateDtype = 'f32', stateDisk = null } = options
+  const states = { promptCacheBytes, stateCacheBytes, stateDtype, stateDisk }
   const reader = { role: 'reader', ...commonChildOptions(options), batchTokens, prefillTokens, replugBytes, ...states } as const
   const pool = await createPool({ ...options, options: reader })
   const inSteps = (): Lane => 'long'

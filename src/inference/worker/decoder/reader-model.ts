@@ -28,18 +28,18 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const tokenizer = await loadTokenizer(options.modelDir, manifest.tokens)
   const graphOptions = { ...options, manifest, log }
   const { stateDtype: dtype, stateDisk } = options
-  const cache = createStateCache(options.stateCacheBytes)
   const encoder: ContextEncoder = {
     graph: graphs.encoder === null ? null : await loadModelGraph(graphs.encoder, graphOptions),
     tokenizer,
     manifest,
-    cache,
+    cache: createStateCache(options.stateCacheBytes),
     codec: await createStateCodec(dtype),
     store: stateDisk && (await createStateStore({ ...stateDisk, manifest, dtype, log })),
     batchTokens: options.batchTokens,
   }
   // Their runs grow with passages and prompt; the encoder's have a bounded size.
   const decoderOptions = { ...graphOptions, arena: false }
+  const promptStates = createStateCache(options.promptCacheBytes)
   const generateGraph = await loadModelGraph(graphs.generate, decoderOptions)
   const later = (file: string): (() => Promise<Graph>) => {
     let graph: Promise<Graph> | undefined
@@ -69,7 +69,8 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens } satisfies PromptLimits,
     encoder,
     generateGraph,
-    prompts: createPromptCache(cache, generateGraph, manifest),
+    prompts: createPromptCache(promptStates, generateGraph, manifest),
+    promptStates,
     continueGraph: later(graphs.continue),
     stepModel: async (): Promise<StepModel> => ({
       graph: await stepGraph(),

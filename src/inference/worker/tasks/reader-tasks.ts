@@ -1,5 +1,5 @@
 import type { Log } from '../../log.ts'
-import type { ReaderChildOptions, TaskHandlers } from '../../protocol.ts'
+import { type ReaderChildOptions, type TaskHandlers, totalCounts } from '../../protocol.ts'
 import { bestChunksTask, documentTask } from './document-task.ts'
 import { choicesTask, likelihoodTask, scoreTask } from './scoring-tasks.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
@@ -31,7 +31,7 @@ export async function createReaderTasks(
     replug: (request, yieldPoint) => replugTask(model, request, { yieldPoint }),
     encodeAhead: (input, yieldPoint) => encodeAhead(model.encoder, input, yieldPoint),
     score: (request, yieldPoint) => scoreTask(model, request, yieldPoint),
-    cacheCounts: () => model.encoder.cache.counts(),
+    cacheCounts: () => totalCounts([model.encoder.cache.counts(), model.promptStates.counts()]),
   }
 }
 

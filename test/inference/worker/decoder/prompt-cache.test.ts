@@ -21,7 +21,7 @@ for (const { from, dtype } of CASES)
   await t.test(`${from}, ${dtype}`, async (t) => {
     const modelDir = join(temporaryFolder(t), 'built')
     await buildModel({ checkpointDir: join(root, from), outDir: modelDir, dtype })
-    const [cached, plain] = [await createReader({ modelDir }), await createReader({ modelDir, stateCacheBytes: 0 })]
+    const [cached, plain] = [await createReader({ modelDir }), await createReader({ modelDir, promptCacheBytes: 0 })]
     t.teardown(() => Promise.all([cached.close({ drainMs: 0 }), plain.close({ drainMs: 0 })]))
     const lookups: number[][] = []
     for (const promptIds of prompts) {
