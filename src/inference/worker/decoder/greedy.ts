@@ -4,7 +4,7 @@ import type { GenerateRequest } from '../../contract.ts'
 import type { EncodedContexts } from '../encoder/encode-contexts.ts'
 import { type Feeds, type Graph, checkNumber, floats, int64, integers } from '../runtime/session.ts'
 import { measuredAttention } from './attention.ts'
-import type { PromptCache } from './prompt-cache.ts'
+import { type PromptCache, promptFeeds } from './prompt-cache.ts'
 import { type Decoded, type RunContext, untilEnd } from './step-decoding.ts'
 
 type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
@@ -24,9 +24,10 @@ export async function greedy(
   encoded: EncodedContexts,
 ): Promise<GreedyAnswer> {
   const { promptIds, maxNewTokens, wantsTokenShares } = request
-  const { feeds, keep } = prompts(promptIds, encoded)
-  const outputs = await generate.run({ ...feeds, ...commonFeeds(request, encoded, maxNewTokens) }, keep ? undefined : ANSWER)
-  keep?.(outputs)
+  const begun = prompts(promptIds, encoded.phi)
+  const feeds = { ...promptFeeds(promptIds, begun), ...commonFeeds(request, encoded, maxNewTokens) }
+  const outputs = await generate.run(feeds, begun.keep ? undefined : ANSWER)
+  begun.keep?.(outputs)
   return {
     tokenIds: integers(outputs, 'tokens'),
     logprobs: Array.from(floats(outputs, 'logprobs'), checkNumber),
@@ -60,9 +61,9 @@ export async function greedyInPieces(
   const attention: Float32Array[] = []
   let [prompt, since]: Feeds[] = [{}, {}]
   const begin = async (): Promise<Feeds> => {
-    const { feeds, keep } = prompts(promptIds, encoded)
-    const outputs = await generate.run({ ...feeds, ...common })
-    keep?.(outputs)
+    const begun = prompts(promptIds, encoded.phi)
+    const outputs = await generate.run({ ...promptFeeds(promptIds, begun), ...common })
+    begun.keep?.(outputs)
     prompt = renamed(outputs, 'prompt', 'prompt')
     return outputs
   }

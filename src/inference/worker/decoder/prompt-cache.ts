@@ -11,13 +11,15 @@ const BLOCK = 16
 const MOST_OF_CACHE = 1 / 4
 const FLOAT_BYTES = 4
 
-/** A prompt as feeds of the generate graph. `keep` takes all outputs of the run; absent where they are not worth it. */
-interface BegunPrompt {
-  readonly feeds: Feeds
+/** The beginning of a prompt that was read before: its tokens, and `before.{layer}.{key|value}` of them. */
+interface Beginning {
+  readonly tokens: number
+  readonly before: Feeds
+  /** Takes all outputs of the generate graph's run from there; absent where nothing of them is kept. */
   readonly keep?: (outputs: Feeds) => void
 }
 
-export type PromptCache = (promptIds: readonly number[], encoded: { readonly phi: Pick<Tensor, 'dims'> }) => BegunPrompt
+export type PromptCache = (promptIds: readonly number[], phi: Pick<Tensor, 'dims'>) => Beginning
 
 /**
  * Keeps keys and values of prompts without contexts, in blocks of tokens, so that a prompt that begins as an earlier one, with the same
@@ -60,10 +62,9 @@ export function createPromptCache(cache: StateCache, generate: Pick<Graph, 'inpu
     return block
   }
 
-  return (promptIds, { phi }) => {
-    const rest = (start: number): Feeds => ({ input_ids: int64(promptIds.slice(start), [1, promptIds.length - start]) })
+  return (promptIds, phi) => {
     // With contexts, keys and values depend on them too.
-    if (!isPossible || phi.dims[0] !== 0 || promptIds.length > mostTokens) return { feeds: rest(0) }
+    if (!isPossible || phi.dims[0] !== 0 || promptIds.length > mostTokens) return { tokens: 0, before: {} }
     const keys = blockKeys(promptIds, model)
     // The last is looked up first, and leaves the cache first: without those before it a block is of no use.
     const found = keys
@@ -78,9 +79,23 @@ export function createPromptCache(cache: StateCache, generate: Pick<Graph, 'inpu
     const keep = (outputs: Feeds): void => {
       for (let i = keys.length - 1; i >= known.length; i--) cache.set(at(keys, i), blockOf(outputs, i))
     }
-    const feeds = { ...rest(known.length * BLOCK), ...(known.length > 0 && feedsOf(known)) }
-    return known.length < keys.length ? { feeds, keep } : { feeds }
+    const begun = { tokens: known.length * BLOCK, before: known.length === 0 ? {} : feedsOf(known) }
+    return known.length < keys.length ? { ...begun, keep } : begun
   }
+}
+
+/** Feeds of the generate graph for a prompt from its beginning on. */
+export function promptFeeds(promptIds: readonly number[], { tokens, before }: Beginning): Feeds {
+  return { input_ids: int64(promptIds.slice(tokens), [1, promptIds.length - tokens]), ...before }
+}
+
+/** The beginning of a prompt for the step graph, read first by the generate graph, so that both graphs read the same. */
+export async function readBeginning(prompts: PromptCache, generate: Graph, promptIds: readonly number[], phi: Tensor): Promise<Beginning> {
+  const begun = prompts(promptIds, phi)
+  if (begun.keep === undefined) return begun
+  const ending = { stop_ids: int64([], [0]), max_new_tokens: int64([1], []) }
+  begun.keep(await generate.run({ ...promptFeeds(promptIds, begun), ...ending, phi }))
+  return prompts(promptIds, phi)
 }
 
 /** A key for each whole block, the tokens up to its end. One token is read by other kernels than several: two are always left to read. */

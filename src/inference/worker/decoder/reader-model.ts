@@ -10,7 +10,7 @@ import { loadModelGraph } from '../runtime/prepack.ts'
 import type { Graph } from '../runtime/session.ts'
 import { type TokenTexts, tokenTexts } from './constraint.ts'
 import { createStateStore } from '../encoder/state-store.ts'
-import { createPromptCache } from './prompt-cache.ts'
+import { createPromptCache, readBeginning } from './prompt-cache.ts'
 import { isByLength, type StepModel } from './step.ts'
 
 /** Minimum number of RePlug batches if its memory is fully used: a run copies the past of one batch. */
@@ -41,6 +41,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   const decoderOptions = { ...graphOptions, arena: false }
   const promptStates = createStateCache(options.promptCacheBytes)
   const generateGraph = await loadModelGraph(graphs.generate, decoderOptions)
+  const prompts = createPromptCache(promptStates, generateGraph, manifest)
   const later = (file: string): (() => Promise<Graph>) => {
     let graph: Promise<Graph> | undefined
     const load = (): Promise<Graph> => {
@@ -69,7 +70,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     limits: { window: dims.window, hasEncoder: dims.cross_attention_layers > 0, replugTokens } satisfies PromptLimits,
     encoder,
     generateGraph,
-    prompts: createPromptCache(promptStates, generateGraph, manifest),
+    prompts,
     promptStates,
     continueGraph: later(graphs.continue),
     stepModel: async (): Promise<StepModel> => ({
@@ -78,6 +79,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
       byLength,
       prefillTokens: options.prefillTokens,
       batchTokens,
+      beginning: (ids, phi) => readBeginning(prompts, generateGraph, ids, phi),
     }),
     /** Computed on first use: some hundred milliseconds for a large vocabulary. */
     tokenTexts: () => (texts ??= tokenTexts(tokenizer, dims.vocab_size)),

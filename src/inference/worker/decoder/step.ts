@@ -14,6 +14,8 @@ export interface StepModel {
   readonly prefillTokens: number
   /** Padded tokens per batch of RePlug prompts: bounds what a run copies. */
   readonly batchTokens: number
+  /** Keys and values `before.{layer}.{key|value}` of a prompt's first tokens, if any are kept. */
+  readonly beginning?: (ids: readonly number[], phi: Tensor) => Promise<{ readonly tokens: number; readonly before: Feeds }>
 }
 
 export function isByLength({ rotary }: CepeManifest): boolean {
@@ -73,9 +75,11 @@ interface Prompt {
 
 /** Reads one prompt in chunks. @returns its past and the logits [vocab_size] after its last token */
 export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, yieldPoint: YieldPoint) {
+  const { tokens = 0, before = {} } = (await model.beginning?.(ids, phi)) ?? {}
   let past = emptyPast(model, ids.length + following)
+  if (tokens > 0) past = { ...past, ...pastOf(model, [new Array<number>(tokens).fill(1)], (name) => output(before, `before.${name}`)) }
   let logits = new Float32Array(0)
-  for (let start = 0; start < ids.length; start += model.prefillTokens) {
+  for (let start = tokens; start < ids.length; start += model.prefillTokens) {
     await yieldPoint()
     const step = await extend(model, past, [ids.slice(start, start + model.prefillTokens)], phi)
     past = step.past
