@@ -31,11 +31,10 @@ function objectOf(schema: Schema, field: string): Grammar {
   const properties = Object.entries(schemaAt(schema['properties'] ?? {}, `${field}.properties`))
   if (properties.length === 0 || properties.length > GRAMMAR_LIMITS.properties)
     throw refused(`${field}.properties`, `has ${properties.length} properties: 1 to ${GRAMMAR_LIMITS.properties} can be written`)
-  const required = schema['required']
-  if (!Array.isArray(required) || properties.some(([name]) => !required.includes(name)) || required.length !== properties.length)
-    throw refused(`${field}.required`, 'must name every property, and no other: all of them are written')
-  if (schema['additionalProperties'] !== false)
-    throw refused(`${field}.additionalProperties`, 'must be false: no other properties are written')
+  const { required = [] } = schema
+  // All properties are written, and no others: an object is valid whatever else may be left out or added.
+  if (!Array.isArray(required) || required.some((wanted) => !properties.some(([name]) => name === wanted)))
+    throw refused(`${field}.required`, 'must be a list of names in properties: no others are written')
   const parts = properties.map(([name, property], i): readonly [string, Part] => {
     const path = `${field}.properties.${name}`
     if (name.length > GRAMMAR_LIMITS.nameCharacters || !isPrintable(name))

@@ -177,8 +177,8 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [{ const: { a: 1 } }, 's.const'],
     [{ const: Number('9007199254740993') }, 's.const'],
     [{ anyOf: [] }, 's'],
-    [{ ...one({ type: 'boolean' }), required: [] }, 's.required'],
-    [{ ...one({ type: 'boolean' }), additionalProperties: true }, 's.additionalProperties'],
+    [{ ...one({ type: 'boolean' }), required: ['p', 'q'] }, 's.required'],
+    [{ ...one({ type: 'boolean' }), required: 'p' }, 's.required'],
     [one(one({ type: 'boolean' })), 's.properties.p'],
     [{ type: 'object', properties: {}, required: [], additionalProperties: false }, 's.properties'],
   ] as const)
@@ -190,6 +190,10 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   const written = (schema: object) => grammarOf(schema, 's').map((part) => ('texts' in part ? part.texts : part))
   t.same(written({ type: ['string', 'null'], enum: ['a', null] }), [['"a"', 'null']])
   t.same(written({ type: 'integer', const: 3 }), [['3']])
+  // As tools that make schemas of classes leave them: nothing required, or nothing said about other properties.
+  const { required, additionalProperties, ...plain } = one({ type: 'boolean' })
+  for (const more of [{}, { required }, { required: [] }, { required, additionalProperties: true }, { additionalProperties }])
+    t.same(written({ ...plain, ...more }), written(one({ type: 'boolean' })))
   const object = (properties: object) => ({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false })
   t.same(
     written(object({ kind: { const: 'city' }, city: { type: 'string' }, is: { enum: [true] } })),
