@@ -7,8 +7,10 @@ const GRAMMAR_LIMITS = { properties: 16, nameCharacters: 64, choices: 100, choic
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Keywords without effect on validity. */
-const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '$id', '$comment']
+/** Keywords without effect on validity, and those that only a `$ref` reads. */
+const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '$id', '$comment', '$defs', 'definitions']
+/** A chain of more references is taken for a circle. */
+const MOST_REFERENCES = 8
 /** Supported keywords per type. */
 const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries({ string: ['maxLength'], number: [], integer: [], boolean: [] }),
@@ -17,16 +19,45 @@ const REMEDY = 'Use enum, const, string, number, integer, boolean, or an object 
 
 /**
  * Converts a JSON schema to a grammar: an enumeration, a string (of `GRAMMAR_LIMITS.stringCharacters` without `maxLength`), a number, an
- * integer, a boolean, or an object of these, whose properties are all written, in order.
+ * integer, a boolean, or an object of these, whose properties are all written, in order. Where null may stand, too, a value is written.
  * @param field name of the schema in errors
  * @throws invalid_request naming the unsupported part and the alternatives
  */
 export function grammarOf(schema: unknown, field: string): Grammar {
-  const checked = schemaAt(schema, field)
-  return checked['type'] === 'object' ? objectOf(checked, field) : [valueOf(checked, field)]
+  const root = schemaAt(schema, field)
+  const checked = resolved(root, field, root)
+  return checked['type'] === 'object' ? objectOf(checked, field, root) : [valueOf(checked, field)]
 }
 
-function objectOf(schema: Schema, field: string): Grammar {
+/** The schema that a `$ref` names, or the only alternative to null. */
+function resolved(schema: Schema, field: string, root: Schema, references = 0): Schema {
+  const keyword = ['$ref', 'anyOf', 'oneOf'].find((name) => name in schema)
+  if (keyword === undefined) {
+    const type = 'enum' in schema || 'const' in schema ? undefined : notNull(schema['type'])
+    return type === undefined ? schema : { ...schema, type }
+  }
+  const named = schema[keyword]
+  const only = notNull(named)
+  // What stands next to it has to hold, too.
+  if (keyword === '$ref' || only !== undefined) refuseUnknown(schema, [keyword], field)
+  if (only !== undefined) return resolved(schemaAt(only, field), field, root, references)
+  if (keyword !== '$ref') return schema
+  const [, group = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(typeof named === 'string' ? named : '') ?? []
+  const target = Object.entries(Object(root[group]) as Schema).find(([key]) => key === name)?.[1]
+  if (target === undefined || references === MOST_REFERENCES)
+    throw refused(`${field}.$ref`, 'must name a schema of $defs or definitions, as in #/$defs/Name')
+  return resolved(schemaAt(target, field), field, root, references + 1)
+}
+
+/** The only type or schema of a list next to that of null; undefined if there is none, or several. */
+function notNull(list: unknown): unknown {
+  const isNull = (one: unknown): boolean =>
+    one === 'null' || (typeof one === 'object' && one !== null && 'type' in one && one.type === 'null')
+  const others = Array.isArray(list) ? list.filter((one) => !isNull(one)) : []
+  return others.length === 1 ? others[0] : undefined
+}
+
+function objectOf(schema: Schema, field: string, root: Schema): Grammar {
   refuseUnknown(schema, ['type', 'properties', 'required', 'additionalProperties'], field)
   const properties = Object.entries(schemaAt(schema['properties'] ?? {}, `${field}.properties`))
   if (properties.length === 0 || properties.length > GRAMMAR_LIMITS.properties)
@@ -39,7 +70,7 @@ function objectOf(schema: Schema, field: string): Grammar {
     const path = `${field}.properties.${name}`
     if (name.length > GRAMMAR_LIMITS.nameCharacters || !isPrintable(name))
       throw refused(path, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
-    return [`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`, valueOf(schemaAt(property, path), path)]
+    return [`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`, valueOf(resolved(schemaAt(property, path), path, root), path)]
   })
   const isOpen = parts.some(([, value]) => onlyChoice(value) === undefined)
   const written = parts.flatMap(([name, value]): Part[] => {
