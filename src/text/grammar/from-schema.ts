@@ -56,7 +56,11 @@ function onlyChoice(value: Part): string | undefined {
 }
 
 function valueOf(schema: Schema, field: string): Part {
-  if ('const' in schema) return choiceOf({ ...schema, enum: [schema['const']] }, field)
+  if ('const' in schema) {
+    const { const: only, enum: among = [only] } = schema
+    if (!Array.isArray(among) || !among.includes(only)) throw refused(`${field}.const`, 'is not in enum, and no value is both')
+    return choiceOf({ ...schema, enum: [only] }, field)
+  }
   if ('enum' in schema) return choiceOf(schema, field)
   const { type } = schema
   const keywords = typeof type === 'string' ? KEYWORDS.get(type) : undefined

@@ -175,6 +175,8 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [{ enum: [{}] }, 's.enum'],
     [{ enum: ['x'.repeat(201)] }, 's.enum'],
     [{ const: { a: 1 } }, 's.const'],
+    [{ const: 'a', enum: ['b', 'c'] }, 's.const'],
+    [one({ type: 'string', const: 'a', enum: [] }), 's.properties.p.const'],
     [{ const: Number('9007199254740993') }, 's.const'],
     [{ anyOf: [] }, 's'],
     [{ ...one({ type: 'boolean' }), required: [] }, 's.required'],
@@ -190,6 +192,7 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   const written = (schema: object) => grammarOf(schema, 's').map((part) => ('texts' in part ? part.texts : part))
   t.same(written({ type: ['string', 'null'], enum: ['a', null] }), [['"a"', 'null']])
   t.same(written({ type: 'integer', const: 3 }), [['3']])
+  t.same(written({ const: 'b', enum: ['a', 'b'] }), [['"b"']])
   const object = (properties: object) => ({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false })
   t.same(
     written(object({ kind: { const: 'city' }, city: { type: 'string' }, is: { enum: [true] } })),
