@@ -14,6 +14,11 @@ t.test('the answer is found as whole words, whatever its case, accents and punct
   t.same(shown('The Neva crosses it.', 'the neva'), [['Neva', 'The Neva crosses it.']])
   t.same(shown('In 1871 or 18711.', '1871'), [['1871', 'In 1871 or 18711.']])
   t.same(shown('a the', 'the'), [['the', 'a the']], 'an article alone is an answer')
+  t.same(shown('It is Can\u00adber\u00adra. Zü\u00adrich too.', 'canberra'), [['Can\u00adber\u00adra', 'It is Can\u00adber\u00adra.']])
+  t.same(shown('Zurich is no Zü\u00adrich', 'zü\u00adrich'), [
+    ['Zurich', 'Zurich is no Zü\u00adrich'],
+    ['Zü\u00adrich', 'Zurich is no Zü\u00adrich'],
+  ])
   t.same(shown('text', ''), [])
   t.same(shown('', 'x'), [])
   t.same(shown('text', '...'), [])
