@@ -26,6 +26,23 @@ t.test('the answer is found as whole words, whatever its case, accents and punct
   t.end()
 })
 
+t.test('a number is found whole, not within another one', (t) => {
+  const text = 'It takes 12 days. Others get 12.5, 3.12, 12,500, 5,012, 1\u202f012 or 12’000. At 12.'
+  t.same(
+    highlights(text, '12').map(({ start }) => start),
+    [text.indexOf('12 days'), text.lastIndexOf('12')],
+  )
+  t.same(shown('We have 12,500 of 500, or 1.500.', '500'), [['500', 'We have 12,500 of 500, or 1.500.']])
+  t.same(shown('We have 12,500, 30 or 12 500.', '12,500'), [
+    ['12,500', 'We have 12,500, 30 or 12 500.'],
+    ['12 500', 'We have 12,500, 30 or 12 500.'],
+  ])
+  t.same(shown('From 1815,1820 on at 9:00', '1820'), [['1820', 'From 1815,1820 on at 9:00']])
+  t.same(shown('The price is $1,234.50.', '$1,234.50'), [['1,234.50', 'The price is $1,234.50.']])
+  t.same(shown('The price is $1,234.50.', '1,234'), [])
+  t.end()
+})
+
 t.test('the answer is found within scripts without spaces', (t) => {
   t.same(shown('长城很长。北京是中国的首都。', '北京'), [['北京', '北京是中国的首都。']])
   t.same(shown('𠀀東京タワーは1958年に完成した。', '1958年'), [['1958年', '𠀀東京タワーは1958年に完成した。']])
