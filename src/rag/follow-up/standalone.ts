@@ -169,27 +169,21 @@ function filledIn(question: string, { question: before }: Exchange): string | un
   if (RELATION_ALONE.test(text)) {
     const relation = ASKED_RELATION.exec(before)
     if (relation) return `${relation[1]}the ${text.replace(/^\S+\s+/, '')}${relation[3]}`
-    if (!/^the\s/i.test(text)) return undefined
-    return entity && `${text} of ${before.slice(entity.start, entity.end)}?`
+    return entity && /^the\s/i.test(text) ? `${text} of ${before.slice(entity.start, entity.end)}?` : undefined
   }
   return (
-    (preposition && (afterPreposition(before, preposition, name) ?? withAdjunct(before, preposition, name))) ??
+    (preposition && afterPreposition(before, preposition, name)) ??
     (entity && before.slice(0, entity.start) + name + before.slice(entity.end))
   )
 }
 
-/** Replaces the object of a preposition in the question. */
+/** Replaces the object of a preposition in the question; adds a time, and what a question without such objects has no place for. */
 function afterPreposition(before: string, preposition: string, name: string): string | undefined {
   const form = new RegExp(`^(.*\\s${preposition}\\s+)(?!${QUESTION_WORD}\\b)([^?!]+?)((?:\\s+${PREPOSITION}\\s+[^?!]+)?[?!.\\s]*)$`, 'i')
   const [, front, , end] = form.exec(before) ?? []
-  return front === undefined || end === undefined ? undefined : `${front}${name}${end}`
-}
-
-/** Appends a time, or what a question without an object of a preposition has no place for. */
-function withAdjunct(before: string, preposition: string, name: string): string | undefined {
+  if (front !== undefined && end !== undefined) return `${front}${name}${end}`
   if (!/\d/.test(name) && OBJECT.test(before)) return undefined
-  const end = PLAIN_END.exec(before)?.[0] ?? ''
-  return `${before.slice(0, before.length - end.length)} ${preposition} ${name}${end}`
+  return before.replace(/[\s?!.]*$/, (end) => ` ${preposition} ${name}${end}`)
 }
 
 /** Resolves the pronouns of a question; undefined if it has none, or no antecedent is known. */
