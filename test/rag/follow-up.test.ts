@@ -55,6 +55,9 @@ const CASES: readonly (readonly [readonly string[], string, string])[] = [
   [TOWER, 'How long did it take to build it?', 'How long did it take to build the Eiffel Tower?'],
   [TOWER, 'Who was president when it was built?', 'Who was president when the Eiffel Tower was built?'],
   [TOWER, 'WHO BUILT IT?', 'WHO BUILT the Eiffel Tower?'],
+  [['what is the warranty period of the X200', '2 years'], 'how much does it cost?', 'how much does the X200 cost?'],
+  [['what is the warranty period of the X200', '2 years'], 'and for the X300?', 'what is the warranty period of the X300'],
+  [TOWER, 'Can I get a refund if it is closed?', 'Can I get a refund if the Eiffel Tower is closed?'],
   // A time, and what the question has no object for, is added.
   [CAPITAL, 'and in 1990?', 'What is the capital of France in 1990?'],
   [['How many people speak French?', '1'], 'and in Spain?', 'How many people speak French in Spain?'],
@@ -88,6 +91,7 @@ const OWN_PRONOUNS: readonly string[] = [
   'When was the Louvre built and how tall is it?',
   'where did the accident happen and what caused it',
   'What is a kangaroo and what does it eat?',
+  'What does a bear do when it wakes up?',
   'Where did Mozart live when he wrote Don Giovanni?',
   'Which river flows through Lyon before it reaches the sea?',
   'Did Marie Curie win her second Nobel Prize in 1911?',

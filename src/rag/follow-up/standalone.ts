@@ -73,7 +73,7 @@ const ASKED_RELATION = new RegExp(`^(${QUESTION_WORD}\\s+${AUXILIARY}\\s+)(?:the
 const OPEN_RELATION = new RegExp(`^${QUESTION_WORD}\\s+${AUXILIARY}\\s+the\\s+${RELATION}$`, 'i')
 const POSSESSIVE = `its|his|their|her(?=\\s+(?!${PREPOSITION}\\b)\\w)`
 const PRONOUN = new RegExp(`\\b(?:(${POSSESSIVE})|(he|him|she|her|hers)|it|they|them|there|this one|that one)\\b`, 'gi')
-const OWN_NAME = String.raw` (?:an? \p{L}|(?!I\b)\p{Lu})`
+const OWN_NAME = String.raw` (?:${AUXILIARY} an? \p{L}|(?!I\b)\p{Lu})`
 /** A question around a pronoun, marked by `<`, that refers to nothing before the question. */
 const OWN_PRONOUN = new RegExp(
   [
@@ -182,7 +182,7 @@ function afterPreposition(before: string, preposition: string, name: string): st
   const form = new RegExp(`^(.*\\s${preposition}\\s+)(?!${QUESTION_WORD}\\b)([^?!]+?)((?:\\s+${PREPOSITION}\\s+[^?!]+)?[?!.\\s]*)$`, 'i')
   const [, front, , end] = form.exec(before) ?? []
   if (front !== undefined && end !== undefined) return `${front}${name}${end}`
-  if (!/\d/.test(name) && OBJECT.test(before)) return undefined
+  if (!/\b\d{4}s?\b/.test(name) && OBJECT.test(before)) return undefined
   return before.replace(/[\s?!.]*$/, (end) => ` ${preposition} ${name}${end}`)
 }
 
@@ -193,7 +193,8 @@ function withoutPronouns(question: string, { question: before, answer }: Exchang
   const isOfPerson = /^(?:and\s+)?who(?:m|se)?\b/i.test(before) && !NAMED_PERSON.test(before)
   const isOfPlace = /^(?:in |from |at )?(?:where|which (?:city|country|town)|what (?:city|country|town))\b/i.test(before)
   const person = isOfPerson && answer !== '' ? answer : entity
-  const thing = /^(?:what|which)\b/i.test(before) && !/^what (?:year|day|time|date)/i.test(before) && answer !== '' ? answer : entity
+  const thing =
+    /^(?:what|which)\b/i.test(before) && !/^what (?:year|day|time|date)/i.test(before) && /^[^\d$€£-]/.test(answer) ? answer : entity
   const place = (isOfPlace && answer !== '' ? answer : undefined) ?? thing
   const text = question.slice(LEADER.exec(question)?.[0].length ?? 0)
   const named = text.replace(PRONOUN, (word: string, possessive: string | undefined, personal: string | undefined, at: number) => {
