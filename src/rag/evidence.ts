@@ -82,10 +82,12 @@ export function nearestSentence(question: string, passages: readonly Evidence[])
 }
 
 const MOST_HIGHLIGHTS = 20
+/** Words, marked by `<` and `>`, within a longer number: 12 of 12.5 and of 12,500, 500 of 12,500. */
+const PART_OF_NUMBER = /\d(?:\.<\d|[,'’\u00a0\u202f]<\d{3}(?!\d))|\d>(?:\.\d|[,'’\u00a0\u202f]\d{3}(?!\d))/
 
 /**
- * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation, each match with its sentence. Leading
- * articles of the answer are ignored.
+ * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation, each match with its sentence; no part of a
+ * number. Leading articles of the answer are ignored.
  */
 export function highlights(text: string, answer: string): Evidence['highlights'] {
   const wanted = wordsOf(answer.replace(/^(?:the|an?)\s+(?=\S)/i, '')).map(({ plain }) => plain)
@@ -97,7 +99,9 @@ export function highlights(text: string, answer: string): Evidence['highlights']
   for (let at = 0; at + wanted.length <= own.length && found.length < MOST_HIGHLIGHTS; at++) {
     const [from, to] = [own[at], own[at + wanted.length - 1]]
     if (from === undefined || to === undefined || !wanted.every((word, i) => own[at + i]?.plain === word)) continue
-    found.push({ start: from.start, end: to.end, sentence: sentenceAround((sentences ??= [...sentencesOf(text)]), from.start, to.end) })
+    const { start, end } = { ...from, end: to.end }
+    if (PART_OF_NUMBER.test(`${text.slice(Math.max(0, start - 2), start)}<${text.slice(start, end)}>${text.slice(end, end + 5)}`)) continue
+    found.push({ start, end, sentence: sentenceAround((sentences ??= [...sentencesOf(text)]), start, end) })
   }
   return found
 }

@@ -7,15 +7,20 @@ export interface Word extends Span {
 
 /** Scripts without spaces between words: each letter is taken for one. */
 const UNSPACED = '(?=\\p{L})[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]'
-const words = new RegExp(`${UNSPACED}\\p{M}*|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}])+`, 'gu')
+const words = new RegExp(`${UNSPACED}\\p{M}*|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}]\\u00ad?)+`, 'gu')
 const asciiWords = /[A-Za-z0-9]+/g
 
-/** The words of a text, in order, without case, accents and punctuation. */
+/** The words of a text, in order, without case, accents, soft hyphens and punctuation. */
 export function wordsOf(text: string): Word[] {
   // Properties of Unicode, and taking accents off, cost twice as much as what most texts need.
   const isAscii = !/[^\0-\x7f]/.test(text)
   return Array.from(text.matchAll(isAscii ? asciiWords : words), ({ 0: word, index }) => ({
-    plain: isAscii ? word.toLowerCase() : word.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase(),
+    plain: isAscii
+      ? word.toLowerCase()
+      : word
+          .normalize('NFD')
+          .replace(/[\p{M}\u00ad]/gu, '')
+          .toLowerCase(),
     start: index,
     end: index + word.length,
   }))

@@ -45,6 +45,23 @@ const CASES: readonly (readonly [readonly string[], string, string])[] = [
   [TOWER, 'Who designed it?', 'Who designed the Eiffel Tower?'],
   [['Where is the Louvre?', 'Paris'], 'What river flows there?', 'What river flows in Paris?'],
   [['Where is the Louvre?', 'Paris'], 'When was it opened?', 'When was the Louvre opened?'],
+  [HAMLET, 'Where was he when he wrote it?', 'Where was William Shakespeare when William Shakespeare wrote hamlet?'],
+  [HAMLET, 'His birthplace?', "William Shakespeare's birthplace?"],
+  [['who was napoleon', 'an emperor'], 'when did he die?', 'when did napoleon die?'],
+  [['who is the president of france', 'Emmanuel Macron'], 'is she his wife?', "is Emmanuel Macron Emmanuel Macron's wife?"],
+  [['Where is France?', 'Europe'], 'Is Paris its capital?', "Is Paris France's capital?"],
+  [['Where is Canberra?', 'Australia'], 'And the population?', 'the population of Canberra?'],
+  [TOWER, 'How long did it take?', 'How long did the Eiffel Tower take?'],
+  [TOWER, 'How long did it take to build it?', 'How long did it take to build the Eiffel Tower?'],
+  [TOWER, 'Who was president when it was built?', 'Who was president when the Eiffel Tower was built?'],
+  [TOWER, 'WHO BUILT IT?', 'WHO BUILT the Eiffel Tower?'],
+  [['what is the warranty period of the X200', '2 years'], 'how much does it cost?', 'how much does the X200 cost?'],
+  [['what is the warranty period of the X200', '2 years'], 'and for the X300?', 'what is the warranty period of the X300'],
+  [TOWER, 'Can I get a refund if it is closed?', 'Can I get a refund if the Eiffel Tower is closed?'],
+  // A time, and what the question has no object for, is added.
+  [CAPITAL, 'and in 1990?', 'What is the capital of France in 1990?'],
+  [['How many people speak French?', '1'], 'and in Spain?', 'How many people speak French in Spain?'],
+  [['who is the president of france', 'Emmanuel Macron'], 'and in Germany?', 'who is the president of Germany'],
   // A chain: each stands on the one before.
   [[...CAPITAL, 'And of Germany?', 'Berlin'], 'And of Spain?', 'What is the capital of Spain?'],
   [[...CAPITAL, 'And of Germany?', 'Berlin'], 'how many people live there?', 'how many people live in Berlin?'],
@@ -68,6 +85,34 @@ const STANDALONE: readonly (readonly [readonly string[], string])[] = [
   [[], 'when was it built?'],
   [['who wrote hamlet', 'I do not know, since nothing in what I have read says anything about that.'], 'who painted guernica'],
 ]
+
+/** Pronouns that refer to a word of the same question, to no thing, or are part of a title. */
+const OWN_PRONOUNS: readonly string[] = [
+  'When was the Louvre built and how tall is it?',
+  'where did the accident happen and what caused it',
+  'What is a kangaroo and what does it eat?',
+  'What does a bear do when it wakes up?',
+  'Where did Mozart live when he wrote Don Giovanni?',
+  'Which river flows through Lyon before it reaches the sea?',
+  'Did Marie Curie win her second Nobel Prize in 1911?',
+  'How many strings does a violin have on its body?',
+  'Which country gave its name to Panama hats?',
+  'Why do cats lick their fur?',
+  'What time is it in London?',
+  'How long does it take to fly to Rome?',
+  'Is it true that the earth is round?',
+  'How far is it from Rome to Berlin?',
+  'Who sang Let It Be?',
+  'Who wrote Their Eyes Were Watching God?',
+  'who sang "let it be"?',
+  'what does IT stand for?',
+]
+
+t.test('a pronoun of a question that has what it refers to stays', (t) => {
+  for (const said of [CAPITAL, HAMLET, TOWER])
+    for (const question of OWN_PRONOUNS) t.equal(standaloneQuestion(question, chat(...said)), question, said.join(' / '))
+  t.end()
+})
 
 t.test('a follow-up becomes a question of its own', (t) => {
   for (const [said, question, wanted] of CASES)

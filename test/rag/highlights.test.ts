@@ -14,10 +14,32 @@ t.test('the answer is found as whole words, whatever its case, accents and punct
   t.same(shown('The Neva crosses it.', 'the neva'), [['Neva', 'The Neva crosses it.']])
   t.same(shown('In 1871 or 18711.', '1871'), [['1871', 'In 1871 or 18711.']])
   t.same(shown('a the', 'the'), [['the', 'a the']], 'an article alone is an answer')
+  t.same(shown('It is Can\u00adber\u00adra. Zü\u00adrich too.', 'canberra'), [['Can\u00adber\u00adra', 'It is Can\u00adber\u00adra.']])
+  t.same(shown('Zurich is no Zü\u00adrich', 'zü\u00adrich'), [
+    ['Zurich', 'Zurich is no Zü\u00adrich'],
+    ['Zü\u00adrich', 'Zurich is no Zü\u00adrich'],
+  ])
   t.same(shown('text', ''), [])
   t.same(shown('', 'x'), [])
   t.same(shown('text', '...'), [])
   t.same(shown('short', 'much longer than short'), [])
+  t.end()
+})
+
+t.test('a number is found whole, not within another one', (t) => {
+  const text = 'It takes 12 days. Others get 12.5, 3.12, 12,500, 5,012, 1\u202f012 or 12’000. At 12.'
+  t.same(
+    highlights(text, '12').map(({ start }) => start),
+    [text.indexOf('12 days'), text.lastIndexOf('12')],
+  )
+  t.same(shown('We have 12,500 of 500, or 1.500.', '500'), [['500', 'We have 12,500 of 500, or 1.500.']])
+  t.same(shown('We have 12,500, 30 or 12 500.', '12,500'), [
+    ['12,500', 'We have 12,500, 30 or 12 500.'],
+    ['12 500', 'We have 12,500, 30 or 12 500.'],
+  ])
+  t.same(shown('From 1815,1820 on at 9:00', '1820'), [['1820', 'From 1815,1820 on at 9:00']])
+  t.same(shown('The price is $1,234.50.', '$1,234.50'), [['1,234.50', 'The price is $1,234.50.']])
+  t.same(shown('The price is $1,234.50.', '1,234'), [])
   t.end()
 })
 

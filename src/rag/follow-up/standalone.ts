@@ -71,9 +71,29 @@ const COMPLETE = new RegExp(`\\b(?:${QUESTION_WORD}|${AUXILIARY})\\b`, 'i')
 const RELATION_ALONE = new RegExp(`^(?:the|its|his|her|their)\\s+${RELATION}$`, 'i')
 const ASKED_RELATION = new RegExp(`^(${QUESTION_WORD}\\s+${AUXILIARY}\\s+)(?:the\\s+)?(.+?)(\\s+(?:of|in)\\s+.+)$`, 'i')
 const OPEN_RELATION = new RegExp(`^${QUESTION_WORD}\\s+${AUXILIARY}\\s+the\\s+${RELATION}$`, 'i')
-const POSSESSIVE = new RegExp(`\\b(?:its|his|their|her(?=\\s+(?!${PREPOSITION}\\b)\\w))\\b`, 'gi')
-const PERSON = /\b(?:he|him|she|her|hers)\b/gi
-const THING = /\b(?:it|they|them|there|this one|that one)\b/gi
+const POSSESSIVE = `its|his|their|her(?=\\s+(?!${PREPOSITION}\\b)\\w)`
+const PRONOUN = new RegExp(`\\b(?:(${POSSESSIVE})|(he|him|she|her|hers)|it|they|them|there|this one|that one)\\b`, 'gi')
+const OWN_NAME = String.raw` (?:${AUXILIARY} an? \p{L}|(?!I\b)\p{Lu})`
+/** A question around a pronoun, marked by `<`, that refers to nothing before the question. */
+const OWN_PRONOUN = new RegExp(
+  [
+    // In a title.
+    String.raw`^(?=.* \p{Ll}).* <\p{Lu}|^[^"“”]*(?:["“][^"“”]*["”][^"“”]*)*["“][^"“”]*<`,
+    // Of no thing.
+    String.raw`time is <it\b|<it (?:takes?|true|possible|necessary) (?:\w+ )?(?:to|that)\b|far is <it from .+ to `,
+    // Of a clause, a name or a subject before it.
+    String.raw`^\S+ \S+ .*\b(?:and|but) .*<`,
+    String.raw`${OWN_NAME}.* (?:when|while|before|after|because|since|until|if|that) .*<`,
+    String.raw`${OWN_NAME}.* \p{Ll}.* <(?:his|her|its|their)\b`,
+    String.raw`^(?:[Ww]hich|[Ww]hat) \w+ (?!of |${AUXILIARY} )\w+ <(?:his|her|its|their)\b`,
+    String.raw`\b(?:do|did|are|were|have|can) \w+s .*<their\b`,
+  ].join('|'),
+  'u',
+)
+/** Characters on either side of a pronoun that decide what it refers to. */
+const PRONOUN_CONTEXT = 200
+/** `who was napoleon` names the person, and is answered by what he was. */
+const NAMED_PERSON = /^(?:and\s+)?who (?:is|was) (?!.*(?:\b(?:the|of|in|at|on)\b|['’]s))/i
 /** Messages considered: longer chains of follow-ups are rare, and each takes time. */
 const MOST_TURNS = 20
 /** Words of a fragment; a longer text is a sentence. */
@@ -146,36 +166,49 @@ function filledIn(question: string, { question: before }: Exchange): string | un
   if (COMPLETE.test(text)) return undefined
   // Without a leading conjunction, few words are a complete question, unless marked as a fragment or incomplete.
   if (leader === '' && preposition === undefined && !(words <= 3 && question.trimEnd().endsWith('?'))) return undefined
-  const relation = RELATION_ALONE.test(text) ? ASKED_RELATION.exec(before) : null
-  if (relation) return `${relation[1]}the ${text.replace(/^\S+\s+/, '')}${relation[3]}`
+  if (RELATION_ALONE.test(text)) {
+    const relation = ASKED_RELATION.exec(before)
+    if (relation) return `${relation[1]}the ${text.replace(/^\S+\s+/, '')}${relation[3]}`
+    return entity && /^the\s/i.test(text) ? `${text} of ${before.slice(entity.start, entity.end)}?` : undefined
+  }
   return (
     (preposition && afterPreposition(before, preposition, name)) ??
     (entity && before.slice(0, entity.start) + name + before.slice(entity.end))
   )
 }
 
-/** Replaces the object of a preposition in the question. */
+/** Replaces the object of a preposition in the question; adds a time, and what a question without such objects has no place for. */
 function afterPreposition(before: string, preposition: string, name: string): string | undefined {
   const form = new RegExp(`^(.*\\s${preposition}\\s+)(?!${QUESTION_WORD}\\b)([^?!]+?)((?:\\s+${PREPOSITION}\\s+[^?!]+)?[?!.\\s]*)$`, 'i')
   const [, front, , end] = form.exec(before) ?? []
-  return front === undefined || end === undefined ? undefined : `${front}${name}${end}`
+  if (front !== undefined && end !== undefined) return `${front}${name}${end}`
+  if (!/\b\d{4}s?\b/.test(name) && OBJECT.test(before)) return undefined
+  return before.replace(/[\s?!.]*$/, (end) => ` ${preposition} ${name}${end}`)
 }
 
 /** Resolves the pronouns of a question; undefined if it has none, or no antecedent is known. */
 function withoutPronouns(question: string, { question: before, answer }: Exchange): string | undefined {
   const span = entityOf(before)
   const entity = span === undefined ? '' : before.slice(span.start, span.end)
-  const isOfPerson = /^(?:and\s+)?who(?:m|se)?\b/i.test(before)
+  const isOfPerson = /^(?:and\s+)?who(?:m|se)?\b/i.test(before) && !NAMED_PERSON.test(before)
   const isOfPlace = /^(?:in |from |at )?(?:where|which (?:city|country|town)|what (?:city|country|town))\b/i.test(before)
   const person = isOfPerson && answer !== '' ? answer : entity
-  const thing = /^(?:what|which)\b/i.test(before) && !/^what (?:year|day|time|date)/i.test(before) && answer !== '' ? answer : entity
+  const thing =
+    /^(?:what|which)\b/i.test(before) && !/^what (?:year|day|time|date)/i.test(before) && /^[^\d$€£-]/.test(answer) ? answer : entity
   const place = (isOfPlace && answer !== '' ? answer : undefined) ?? thing
   const text = question.slice(LEADER.exec(question)?.[0].length ?? 0)
-  const named = text
-    .replace(POSSESSIVE, (word) => (/^(?:his|her)$/i.test(word) ? person && `${person}'s` : thing && `${thing}'s`) || word)
-    .replace(PERSON, (word) => person || word)
-    .replace(THING, (word) => (word.toLowerCase() === 'there' ? inPlace(text, word, place) : thing || word))
+  const named = text.replace(PRONOUN, (word: string, possessive: string | undefined, personal: string | undefined, at: number) => {
+    if (refersWithin(text, at)) return word
+    if (possessive) return (/^hi|^her/i.test(word) ? person && `${person}'s` : thing && `${thing}'s`) || word
+    if (personal) return person || word
+    return word.toLowerCase() === 'there' ? inPlace(text, word, place) : thing || word
+  })
   return named === text ? undefined : capital(named, question)
+}
+
+/** Whether the pronoun at a place in a question refers to a word of the question, or is part of a title. */
+function refersWithin(question: string, at: number): boolean {
+  return OWN_PRONOUN.test(`${question.slice(Math.max(0, at - PRONOUN_CONTEXT), at)}<${question.slice(at, at + PRONOUN_CONTEXT)}`)
 }
 
 /** `is there` is existential; `live there` refers to a place. */

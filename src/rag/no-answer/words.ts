@@ -1,14 +1,16 @@
 import type { AnswerResponse } from '../schema.ts'
 
-type Unanswered = Pick<AnswerResponse, 'answer' | 'abstained' | 'reason' | 'extract' | 'suggestion'> & {
+type Unanswered = Pick<AnswerResponse, 'answer' | 'abstained' | 'reason' | 'finish_reason' | 'extract' | 'suggestion'> & {
   readonly evidence: readonly unknown[]
 }
 
-const NO_WORDS = /^(?:The passages do not say|There is no answer|No passage was found|Ask a question about)\b/
+const NO_WORDS = /^(?:The answer was cut off before|The passages do not say|There is no answer|No passage was found|Ask a question about)\b/
 
 /** Why there is no answer, in a few words; null if there is one. */
-export function refusalOf({ answer, abstained, reason, evidence }: Omit<Unanswered, 'extract' | 'suggestion'>): string | null {
+export function refusalOf(response: Omit<Unanswered, 'extract' | 'suggestion'>): string | null {
+  const { answer, abstained, reason, finish_reason, evidence } = response
   if (answer) return null
+  if (finish_reason === 'length' && !abstained) return 'The answer was cut off before its first word: allow more tokens.'
   if (reason === 'no_question') return 'That is no question about the passages.'
   if (reason === 'no_passages') return 'No passage was found to answer from.'
   return `${evidence.length === 0 ? 'There is no answer' : 'The passages do not say'}${abstained ? ' for sure' : ''}.`

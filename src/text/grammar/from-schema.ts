@@ -86,8 +86,7 @@ function onlyChoice(value: Part): string | undefined {
 }
 
 function valueOf(schema: Schema, field: string): Part {
-  if ('const' in schema) return choiceOf({ ...schema, enum: [schema['const']] }, field)
-  if ('enum' in schema) return choiceOf(schema, field)
+  if ('const' in schema || 'enum' in schema) return choiceOf(schema, field)
   const { type } = schema
   const keywords = typeof type === 'string' ? KEYWORDS.get(type) : undefined
   if (keywords === undefined)
@@ -103,11 +102,15 @@ function valueOf(schema: Schema, field: string): Part {
 
 function choiceOf(schema: Schema, field: string): Part {
   refuseUnknown(schema, ['type', 'enum', 'const'], field)
-  const values = schema['enum']
+  const { const: only, enum: among = [only] } = schema
+  const values = Array.isArray(among) && 'const' in schema ? among.filter((value) => value === only) : among
   const own = `${field}.${'const' in schema ? 'const' : 'enum'}`
   const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value)
   if (!Array.isArray(values) || values.length === 0 || values.length > GRAMMAR_LIMITS.choices || !values.every(isScalar))
-    throw refused(own, `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null`)
+    throw refused(
+      own,
+      `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null, and const one of its values`,
+    )
   if (values.some((value) => typeof value === 'number' && !isExact(value)))
     throw refused(own, 'has an integer that JSON rounds: give it as a string')
   const { type } = schema

@@ -184,6 +184,8 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [{ enum: [{}] }, 's.enum'],
     [{ enum: ['x'.repeat(201)] }, 's.enum'],
     [{ const: { a: 1 } }, 's.const'],
+    [{ const: 'a', enum: ['b', 'c'] }, 's.const'],
+    [one({ type: 'string', const: 'a', enum: [] }), 's.properties.p.const'],
     [{ const: Number('9007199254740993') }, 's.const'],
     [{ anyOf: [] }, 's'],
     [{ ...one({ type: 'boolean' }), required: ['p', 'q'] }, 's.required'],
@@ -211,6 +213,7 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   const { required, additionalProperties, ...plain } = one({ type: 'boolean' })
   for (const more of [{}, { required }, { required: [] }, { required, additionalProperties: true }, { additionalProperties }])
     t.same(written({ ...plain, ...more }), written(one({ type: 'boolean' })))
+  t.same(written({ const: 'b', enum: ['a', 'b'] }), [['"b"']])
   const object = (properties: object) => ({ type: 'object', properties, required: Object.keys(properties), additionalProperties: false })
   t.same(
     written(object({ kind: { const: 'city' }, city: { type: 'string' }, is: { enum: [true] } })),

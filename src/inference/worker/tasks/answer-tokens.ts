@@ -24,7 +24,10 @@ export function answerTokens(
     const [start, end] = [said(i).length, said(i + 1).length]
     if (start >= to || (start < from && end <= from)) continue
     const own = all.slice(Math.max(start, from), Math.min(end, to))
-    tokens.push({ text: own, logprob, top: alternatives[i]?.map(({ id, logprob }) => ({ text: alone(i, id, from), logprob })) ?? [] })
+    // Another graph read the alternatives, which rounds differently: the token is as likely there as it is here.
+    const likely = (id: number, read: number): number => (id === tokenIds[i] && logprob < 0 ? logprob : read)
+    const top = alternatives[i]?.map(({ id, logprob: read }) => ({ text: alone(i, id, from), logprob: likely(id, read) })) ?? []
+    tokens.push({ text: own, logprob, top: top.sort((a, b) => b.logprob - a.logprob) })
   }
   return tokens
 

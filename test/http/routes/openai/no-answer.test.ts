@@ -8,17 +8,19 @@ interface Options {
   /** Passages found, best first from the right one on. */
   readonly found?: number
   readonly says?: string
+  /** Whether the limit of tokens ends the answer. */
+  readonly isCut?: boolean
   readonly titles?: readonly string[]
 }
 
 /** OpenAI's own client of a service over twenty facts that appends sources, by setting. */
-async function withClient(t: Test, { found = 20, says, titles }: Options = {}) {
+async function withClient(t: Test, { found = 20, says, isCut = false, titles }: Options = {}) {
   const { services } = factServices()
   const table = await services.retriever.index.view()
   let reads = 0
   const answer: Reader['answer'] = async (read, run) => {
     reads++
-    return { ...(await services.reader.answer(read, run)), ...(says !== undefined && { text: says }) }
+    return { ...(await services.reader.answer(read, run)), ...(says !== undefined && { text: says }), ...(isCut && { stopped: false }) }
   }
   const search: typeof table.search = async (vector, { k }) => table.search(vector, { k: Math.min(k, found) })
   const view = () => Promise.resolve({ ...table, search })
@@ -67,6 +69,9 @@ t.test('where the passages do not say, the nearest sentence is quoted with its t
   const empty = await shownBy(t, await withClient(t, { says: '' }), 'what is fact 7')
   t.match(empty, { content: `The passages do not say. ${nearest}`, refusal: 'The passages do not say.' })
   t.match(empty.cepe, { reason: null, abstained: false, extract: { id: 'p7', title: 'Fact 7', text: 'fact 7 is a7 indeed' } })
+  const cut = await shownBy(t, await withClient(t, { says: '', isCut: true }), 'what is fact 7')
+  const refusal = 'The answer was cut off before its first word: allow more tokens.'
+  t.match(cut, { content: `${refusal} ${nearest}`, refusal }, 'the passages may say it')
   const withheld = await shownBy(t, await withClient(t), 'what is fact 7', { min_confidence: 0.99 })
   t.match(withheld, { content: `The passages do not say for sure. ${nearest}`, refusal: 'The passages do not say for sure.' })
   t.match(withheld.cepe, { reason: 'low_confidence', abstained: true, extract: { id: 'p7' } })

@@ -303,6 +303,8 @@ t.test('fields that request nothing are accepted in every way of writing that; o
     ['{}', 200],
     ['{"format":{"type":"text"}}', 200],
     ['{"format":{"type":"text","name":"plain"}}', 200],
+    ['{"verbosity":"low"}', 200],
+    ['{"format":{"type":"text"},"verbosity":null}', 200],
     ['{"format":{"type":"json_object"}}', 400],
     ['{"format":{"type":"text"},"other":1}', 400],
     ['"text"', 400],

@@ -141,6 +141,7 @@ t.test('what is not read is refused by name; failures have their status, or end 
     [{ input: 'q', tools: [{ type: 'web_search' }] }, 'tools'],
     [{ input: 'q', text: { format: { type: 'json_object' } } }, 'text'],
     [{ input: 'q', background: true }, 'background'],
+    [{ input: 'q', stream: true, stream_options: { include_obfuscation: true } }, 'stream_options'],
     [{ input: [] }, 'input'],
     [{ input: [{ type: 'function_call_output', call_id: '1', output: 'x' }] }, 'input.0.type'],
     [
@@ -160,6 +161,8 @@ t.test('what is not read is refused by name; failures have their status, or end 
     [{ input: [{ role: 'user', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input.0.content.0.type'],
     [{ input: [{ role: 'assistant', content: 'x' }] }, 'input'],
   ]
+  const plain = { model: 'fake', input: 'q', stream: true, stream_options: { include_obfuscation: false } } as const
+  t.type(await client.responses.create(plain), 'object', 'what asks for nothing is taken')
   for (const [body, param] of cases) {
     const refused = client.responses.create({ model: 'fake', ...body } as OpenAI.Responses.ResponseCreateParamsNonStreaming)
     await t.rejects(refused, { status: 400, code: 'invalid_request', param }, param)

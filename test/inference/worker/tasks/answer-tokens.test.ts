@@ -29,6 +29,25 @@ t.test("an answer's tokens are its text, whatever was cut, and whatever characte
   t.end()
 })
 
+t.test('a token is as likely among its alternatives as it is itself; fixed text keeps what the model would say', (t) => {
+  const [first = 0, second = 0] = tokenizer.encode(' canberra sydney')
+  const alternatives = [
+    [
+      { id: second, logprob: -0.5 },
+      { id: first, logprob: -0.9 },
+    ],
+    [{ id: second, logprob: -2 }],
+  ]
+  const text = tokenizer.decode([first, second]).trim()
+  const tokens = answerTokens({ tokenIds: [first, second], logprobs: [-0.4, 0], alternatives }, text, tokenizer)
+  t.same(
+    tokens.map(({ top }) => top.map(({ logprob }) => logprob)),
+    [[-0.4, -0.5], [-2]],
+  )
+  t.equal(tokens[0]?.top[0]?.text, tokens[0]?.text)
+  t.end()
+})
+
 t.test('a constraint leaves the tokens that go on, and the end where a text is whole', (t) => {
   const texts = tokenTexts(tokenizer, VOCABULARY)
   t.ok(texts.filter((text) => text !== undefined).length > 9000)
