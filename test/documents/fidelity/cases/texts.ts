@@ -431,8 +431,15 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     file: 'items.adoc',
     content:
       '= Rules\n\n. pay\n. moor\n+\nat the quay\n.. bow\n.. stern\n* rope\n. leave\n\nThen:\n\n. one\n\n[start=4]\n. four\n\nEnd.\n\n[start=7]\n. seven\n',
-    lines: ['1. pay', '2. moor at the quay', '  a. bow', '  b. stern', '    - rope', '3. leave', '1. one', '7. seven'],
+    lines: ['1. pay', '2. moor at the quay', '  a. bow', '  b. stern', '    - rope', '3. leave', '1. one', '4. four', '7. seven'],
     warnings: [],
+  },
+  // Lists end before lines of attributes and comments, which may say how their items are marked.
+  {
+    file: 'separate.adoc',
+    content:
+      '= Rules\n\n. pay\n. moor\n\n//-\n\n. row\n\n[start=7]\n. seven\n\n[upperalpha]\n. bow\n. stern\n\n[lowerroman,start=3]\n. three\n[loweralpha]\n.. aye\n\n+\nAt night.\n. four\n',
+    has: ['1. pay\n2. moor\n1. row\n7. seven', 'A. bow', 'B. stern', 'iii. three', 'a. aye', 'At night.', 'iv. four'],
   },
   {
     file: 'items.tex',
@@ -441,6 +448,16 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       '\\begin{enumerate}[label=(\\roman*), start=3]\n\\item three\n\\end{enumerate}\n\nOr\n\n\\begin{enumerate}[a)]\n\\item aye\n\\begin{itemize}\n\\item nay\n\\end{itemize}\n\\end{enumerate}\n',
     lines: ['1. pay', '2. moor', '  (a) bow', '  - [(x)] own', '  (b) stern', '3. leave', '(iii) three', 'a) aye', '  - nay'],
     warnings: [],
+  },
+  // Numbers and marks that a document sets, in its preamble or in a list; options that are no marks.
+  {
+    file: 'counted.tex',
+    content:
+      '\\renewcommand{\\theenumi}{\\Roman{enumi}}\n\\renewcommand\\labelenumii{\\textbf{\\alph{enumii}.}}\n\\begin{document}\n\\begin{enumerate}\\setcounter{enumi}{4}\n\\item five\n\\item\n  six\n\\begin{enumerate}\n\\item bow\n\\end{enumerate}\n\\addtocounter{enumi}{2}\n\\item nine\n\\end{enumerate}\n\n' +
+      '\\begin{enumerate}[resume]\n\\item ten\n\\end{enumerate}\n\n\\begin{enumerate}\n\\def\\labelenumi{(\\arabic{enumi})}\n\\setcounter{enumi}{1}\n\\item two\n\\end{enumerate}\n\n' +
+      '\\begin{enumerate}[noitemsep, label=\\textbf{\\arabic*.}]\n\\item pay\n\\begin{enumerate}[label*=\\arabic*]\n\\item in cash\n\\end{enumerate}\n\\end{enumerate}\n\n\\begin{enumerate}[noitemsep]\n\\item leave\n\\end{enumerate}\n\\end{document}\n',
+    has: ['V. five', 'VI. six', 'a. bow', 'IX. nine', 'X. ten', '(2) two', '1. pay', '1.1 in cash', 'I. leave'],
+    lacks: ['counter', 'labelenum', 'noitemsep'],
   },
   {
     file: 'items.txt',
