@@ -213,6 +213,40 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'From: ann@example.org See below. [Oil] From: bo@example.org Date: Mon, 2 Feb 2026 10:00:00 +0100 No oil left.',
     warnings: [],
   },
+  // Outputs whose plain text names only what is shown; columns keep their places.
+  {
+    file: 'displayed.ipynb',
+    content: JSON.stringify({
+      nbformat: 4,
+      cells: [
+        {
+          cell_type: 'code',
+          source: 'crew',
+          outputs: [
+            { output_type: 'execute_result', data: { 'text/plain': ['   name  age\n', '0  Ann    31'], 'text/html': '<p>not twice</p>' } },
+            {
+              output_type: 'display_data',
+              data: { 'text/plain': '<IPython.core.display.Markdown object>', 'text/markdown': 'All **well**' },
+            },
+            {
+              output_type: 'display_data',
+              data: { 'text/plain': ['<IPython.core.display.HTML object>'], 'text/html': ['<p>No ', 'oil</p>'] },
+            },
+            {
+              output_type: 'display_data',
+              data: {
+                'text/plain': '<pandas.io.formats.style.Styler at 0x7f3a>',
+                'text/html': '<style>td{}</style><table><tr><th></th><th>fee</th></tr><tr><th>tug</th><td>7</td></tr></table>',
+              },
+            },
+          ],
+        },
+      ],
+    }),
+    has: ['crew', '   name  age\n0  Ann    31\nAll **well**\nNo oil\ntug; fee: 7'],
+    lacks: ['twice', 'object', 'Styler'],
+    warnings: [],
+  },
   {
     file: 'outputs.ipynb',
     content: JSON.stringify({
@@ -223,7 +257,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
           source: 'show()',
           outputs: [
             { output_type: 'display_data', data: { 'text/markdown': 'shown' } },
-            { output_type: 'display_data', data: { 'text/html': '<b>no</b>' } },
+            { output_type: 'display_data', data: { 'text/html': '<script>draw(5)</script>' } },
             { output_type: 'stream', text: '\u001b[31mred\u001b[0m' },
           ],
         },
