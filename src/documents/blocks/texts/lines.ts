@@ -74,7 +74,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fence: /^\s*#\+begin_(?:src|example|verse|comment)/i,
     fenceEnd: () => /^\s*#\+end_/i,
     dropped:
-      /^\s*(?:#\s.*|#\+(?!subtitle:|description:|keywords:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
+      /^\s*(?:-{5,}|#\s.*|#\+(?!subtitle:|description:|keywords:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
     row: /^\s*\|.*\|\s*$/,
     values: { defined: /^#\+macro:[ \t]+([\w-]+)[ \t]+([^\s$][^$\n]*)$/gim, used: /\{\{\{([\w-]+)\}\}\}/g },
   },
@@ -144,7 +144,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       push({ kind: 'heading', level: Math.min(MOST_LEVELS, depthOf(found.level, marks)), text: inline(shown(found.text)) })
       if (found.isUnderlined === true) i++
     } else if (fence.test(line)) {
-      if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/:\s*$/, ''), ''))
+      if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/(?:^:)?:\s*$/, ''), ''))
       const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
       const listing = [ARGUMENT.exec(line)?.[1] ?? '', ...lines.slice(i + 1, end)].join('\n')
@@ -168,7 +168,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       unread.add('included files', Number(INCLUDED[type].test(line)))
       if (type === 'latex') unread.add('columns of tables, which stay as they are written', line.split(TEX_TABLE).length - 1)
       const shownLines = listed(line, i === 0 ? '' : at(lines, i - 1))
-      if (!dropped.test(line)) prose.push(...shownLines)
+      prose.push(...(dropped.test(line) ? shownLines.slice(0, -1) : shownLines))
     }
   }
   endProse()

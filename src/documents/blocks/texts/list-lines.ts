@@ -58,6 +58,16 @@ export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, befor
       return [line.replace(/^(\s*)#/, `$1${open.at(-1)?.count}`)]
     }
   },
+  org: () => {
+    let mark = -1
+    // A list needs no blank line before it, and ends with a line that is not indented below its mark.
+    return (line) => {
+      const [left, isItem] = [line.search(/\S/), /^\s*(?:[-+]|\d+[.)])\s/.test(line)]
+      const isNext = isItem || (left >= 0 && left <= mark)
+      if (isNext) mark = isItem ? left : -1
+      return isNext ? ['', line] : [line]
+    }
+  },
   asciidoc: () => {
     let open: OpenList[] = []
     return (line, before) => {

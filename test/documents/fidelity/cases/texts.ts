@@ -468,6 +468,23 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     lines: ['1. pay', '2. moor at the quay', '  a. bow', '  b. stern', '    - rope', '3. leave', '1. one', '4. four', '7. seven'],
     warnings: [],
   },
+  // Lists of Org need no blank lines around them, and a rule is no mark of a heading.
+  {
+    file: 'items.org',
+    content:
+      '* Lamp\nBuy these\n- rope\n  of hemp\n  1. two\n  2. three\n- [X] oil\nThen go home - it is\nlate.\n-----\nThe end\n1) aye\n2) nay\n-----\nEnd of it\n',
+    lines: [
+      'Buy these',
+      '- rope of hemp',
+      '  1. two',
+      '  2. three',
+      '- [X] oil',
+      'Then go home - it is late. The end',
+      '1) aye',
+      '2) nay',
+      'End of it',
+    ],
+  },
   // Lists end before lines of attributes and comments, which may say how their items are marked.
   {
     file: 'separate.adoc',
