@@ -1,6 +1,5 @@
 import { Element, isTag, Text } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
-import { at } from '../../../../base/at.ts'
 import { ancestors, textOf } from './text.ts'
 
 /** Elements that a button in them names. */
@@ -12,7 +11,8 @@ const CHROME =
 /** Keeps what opens on a click: buttons that name a part of the page, hidden parts, and tabs, whose names are put before their panels. */
 export function namePanels(elements: readonly Element[]): void {
   const switches = elements.filter((element) => /^(?:tab|pill)$/.test(openerOf(element) ?? ''))
-  const tabs = elements.filter((element) => element.attribs.role === 'tab' || switches.includes(element))
+  const all = new Set([...elements.filter(({ attribs }) => attribs.role === 'tab'), ...switches])
+  const tabs = elements.filter((element) => all.has(element))
   const switched = new Set(switches.flatMap(targetsOf))
   const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel' || switched.has(attribs.id ?? ''))
   const opened = new Set<string>()
@@ -36,8 +36,7 @@ export function namePanels(elements: readonly Element[]): void {
     const { id = '', 'aria-labelledby': label } = panel.attribs
     const isOf = (tab: Element): boolean =>
       (id !== '' && targetsOf(tab).includes(id)) || (tab.attribs.id !== undefined && tab.attribs.id === label)
-    const tab = tabs.find(isOf) ?? (isPaired ? tabs[i] : undefined)
-    if (tab !== undefined) moveName(tab, panel)
+    moveName(tabs.find(isOf) ?? (isPaired ? tabs[i] : undefined), panel)
   }
   const radios = new Set(elements.flatMap(({ attribs: { type, id } }) => (type === 'radio' && id !== undefined ? [id] : [])))
   const labelling = elements.filter(({ name, attribs }) => name === 'label' && radios.has(attribs.for ?? ''))
@@ -46,14 +45,14 @@ export function namePanels(elements: readonly Element[]): void {
     const labels = group?.children.filter(isTag).filter(({ name }) => name === 'label') ?? []
     // Tabs that switch without scripts: labels next to each other, above as many panels.
     if (blocks.length === labels.length && labels.length > 1 && blocks.every(({ name }) => name === 'div' || name === 'section'))
-      for (const [i, block] of blocks.entries()) moveName(at(labels, i), block)
+      for (const block of blocks) moveName(labels.shift(), block)
   }
 }
 
 /** Puts a tab's name before its panel. */
-function moveName(tab: Element, panel: Element): void {
-  const name = textOf(tab.children)
-  if (name === '') return
+function moveName(tab: Element | undefined, panel: Element): void {
+  const name = textOf(tab?.children ?? [])
+  if (tab === undefined || name === '') return
   DomUtils.prependChild(panel, new Element('p', {}, [new Text(`${name}:`)]))
   tab.children = []
 }
