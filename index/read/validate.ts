@@ -57,7 +57,8 @@ interface CheckOptions {
 export function checkRow(row: RawRow, { maxTextBytes = READ_LIMITS.textBytes, exact = false }: CheckOptions = {}): ReadItem {
   const at = { line: row.line, ...(row.lines === undefined ? {} : { lines: row.lines }) }
   const reject = (reason: Rejected['reason'], detail: string): Rejected => ({ ...at, reason, detail })
-  if (row.id === undefined || row.id === null) return reject('missing_column', 'The line has no id.')
+  if (row.id === undefined || row.id === null)
+    return reject('missing_column', 'The line has no id: add one, or let ids be generated (ids: hash).')
   if (row.text === undefined || row.text === null) return reject('missing_column', 'The line has no text.')
   const id = passageId(row.id)
   if (typeof id !== 'string') return reject('bad_id', id.problem)

@@ -10,7 +10,8 @@ export interface TableOptions {
 }
 
 /** Files with old Macintosh line ends are read as one line. */
-function remedy(names: readonly string[]): string {
+function remedy(names: readonly string[], missing: readonly string[]): string {
+  if (missing.join() === 'id') return 'Add one, or let ids be generated (ids: hash).'
   return names.some((name) => name.includes('\r'))
     ? 'Its lines end with a carriage return alone: convert them to newlines.'
     : 'Name the columns id, text and title in the first line, or say which columns are which (columns: text=content,id=docid; of a file without a header id=1,text=2).'
@@ -34,7 +35,7 @@ export function columnsOf(first: readonly string[], line: number, shape: TableSh
   if (missing.length > 0)
     throw invalidCorpus(
       missing[0],
-      `Line ${line}: the header has no column ${missing.join(' and ')} (found: ${first.slice(0, 8).join(', ').slice(0, 200)}). ${remedy(first)}`,
+      `Line ${line}: the header has no column ${missing.join(' and ')} (found: ${first.slice(0, 8).join(', ').slice(0, 200)}). ${remedy(first, missing)}`,
     )
   return { ...columns, header: isNumbered ? [] : names.map((name) => name.toLowerCase()), count }
 }

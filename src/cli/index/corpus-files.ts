@@ -24,8 +24,10 @@ export interface Corpus {
   readonly leftOut: readonly LeftOutFile[]
 }
 
-/** Magic bytes of files that are no tables: ZIP (DOCX, XLSX), Microsoft's older container, PDF, images, RTF. */
-const FOREIGN = /^(?:PK\x03\x04|\xd0\xcf\x11\xe0|%PDF-|\x89PNG|\xff\xd8\xff|GIF8|\{\\rtf)/
+/** Beginnings of files that are no tables: ZIP (DOCX, XLSX), Microsoft's older container, PDF, images, RTF, XML. */
+const FOREIGN = /^(?:PK\x03\x04|\xd0\xcf\x11\xe0|%PDF-|\x89PNG|\xff\xd8\xff|GIF8|\{\\rtf|(?:\xef\xbb\xbf)?\s*<)/
+/** A first line that may be one of a table or of JSON, or is compressed. */
+const MAY_BE_TABLE = /^\s*[^\r\n]*(?:[\t,;\0-\x08\x0e-\x1f]|\xb5\x2f\xfd)|^(?:\xef\xbb\xbf)?\s*[[{]/
 
 /**
  * Expands arguments to tables and documents: files as given, folders recursively, sorted by name.
@@ -82,5 +84,5 @@ async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> 
       .split('\t')
     return names.includes('id') && names.includes('text')
   }
-  return !isDocument(file) && !FOREIGN.test(head)
+  return !isDocument(file) && !FOREIGN.test(head) && (hasColumns || MAY_BE_TABLE.test(head))
 }

@@ -32,6 +32,11 @@ const cases: readonly Case[] = [
   { file: 'blank lines around the header', content: `\n\n${HEAD}\n1\tx\tT\n\n`, rows: ['5 1: x'], aside: 5 },
   { file: 'too few columns', content: `${HEAD}1\tx\n2\ty\tT\n`, rows: ['3 2: y'], rejects: ['2 missing_column'], aside: 1 },
   { file: 'too many columns', content: `${HEAD}1\tx\tT\tmore\n2\ty\tT\n`, rows: ['3 2: y'], rejects: ['2 malformed'], aside: 1 },
+  {
+    file: 'no ids',
+    content: 'text\ttitle\nx\tT\n',
+    refused: { code: 'corpus_invalid', message: /Line 1.*no column id .*let ids be generated \(ids: hash\)/ },
+  },
   { file: 'spaces instead of tabs', content: 'id text title\n1 x T\n', refused: { code: 'corpus_invalid', message: /no column id/ } },
   { file: 'a header in capitals, more columns', content: 'ID\tText\tURL\n1\tx\tu\n', rows: ['2 1: x'], aside: 1 },
   { file: 'no newline at the end', content: `${HEAD}1\tx\tT`, rows: ['2 1: x'], aside: 1 },

@@ -7,6 +7,8 @@ type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 const INDENT = '  '
 /** A format of numbers in a style; names of those with letters. */
 const STYLE = /list-style(?:-type)?\s*:[^;]*?\b((?:lower|upper)-\w+|decimal|none)/i
+/** A class of Docutils for such a format. */
+const CLASS = /(?<![\w-])(?:lower|upper)-?(?:alpha|roman)(?![\w-])/
 const LETTERED = /^(?:[ai]|(?:lower|upper)-?(?:letter|roman|alpha|latin)|(?:alpha|roman)[lu]c)$/i
 const ROMAN = Object.entries({ m: 1000, cm: 900, d: 500, cd: 400, c: 100, xc: 90, l: 50, xl: 40, x: 10, ix: 9, v: 5, iv: 4, i: 1 })
 
@@ -15,7 +17,8 @@ export function listItems(list: Element, blocksOf: BlocksOf, depth: number): str
   if (list.name === 'dl') return definitions(list, blocksOf, depth)
   const items = entriesOf(list)
   const isReversed = list.attribs.reversed !== undefined
-  const [, format = list.attribs.type] = STYLE.exec(list.attribs.style ?? '') ?? []
+  const { type, style = '', class: names = '' } = list.attribs
+  const [, format = type ?? CLASS.exec(names)?.[0]] = STYLE.exec(style) ?? []
   let number = integer(list.attribs.start) ?? (isReversed ? items.filter(({ name }) => name === 'li').length : 1)
   return items.flatMap((item) => {
     // Some editors nest a list without an enclosing item.

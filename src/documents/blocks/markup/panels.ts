@@ -1,4 +1,4 @@
-import { Element, Text } from 'domhandler'
+import { Element, isTag, Text } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
 import { ancestors, textOf } from './text.ts'
 
@@ -10,11 +10,15 @@ const CHROME =
 
 /** Keeps what opens on a click: buttons that name a part of the page, hidden parts, and tabs, whose names are put before their panels. */
 export function namePanels(elements: readonly Element[]): void {
-  const tabs = elements.filter(({ attribs }) => attribs.role === 'tab')
-  const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel')
+  const switches = elements.filter((element) => /^(?:tab|pill)$/.test(openerOf(element) ?? ''))
+  const all = new Set([...elements.filter(({ attribs }) => attribs.role === 'tab'), ...switches])
+  const tabs = elements.filter((element) => all.has(element))
+  const switched = new Set(switches.flatMap(targetsOf))
+  const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel' || switched.has(attribs.id ?? ''))
   const opened = new Set<string>()
   for (const element of elements) {
-    const { role = '', 'data-toggle': toggle, 'data-bs-toggle': opener = toggle } = element.attribs
+    const { role = '' } = element.attribs
+    const opener = openerOf(element)
     if (element.name !== 'button' && !/^(?:button|tab)$/.test(role) && opener === undefined) continue
     const targets = targetsOf(element)
     for (const id of targets) opened.add(id)
@@ -32,12 +36,29 @@ export function namePanels(elements: readonly Element[]): void {
     const { id = '', 'aria-labelledby': label } = panel.attribs
     const isOf = (tab: Element): boolean =>
       (id !== '' && targetsOf(tab).includes(id)) || (tab.attribs.id !== undefined && tab.attribs.id === label)
-    const tab = tabs.find(isOf) ?? (isPaired ? tabs[i] : undefined)
-    const name = tab === undefined ? '' : textOf(tab.children)
-    if (tab === undefined || name === '') continue
-    DomUtils.prependChild(panel, new Element('p', {}, [new Text(`${name}:`)]))
-    tab.children = []
+    moveName(tabs.find(isOf) ?? (isPaired ? tabs[i] : undefined), panel)
   }
+  const radios = new Set(elements.flatMap(({ attribs: { type, id } }) => (type === 'radio' && id !== undefined ? [id] : [])))
+  const labelling = elements.filter(({ name, attribs }) => name === 'label' && radios.has(attribs.for ?? ''))
+  for (const group of new Set(labelling.map(({ parent }) => parent))) {
+    const blocks = group === null || !isTag(group) ? [] : (DomUtils.nextElementSibling(group)?.children.filter(isTag) ?? [])
+    const labels = group?.children.filter(isTag).filter(({ name }) => name === 'label') ?? []
+    // Tabs that switch without scripts: labels next to each other, above as many panels.
+    if (blocks.length === labels.length && labels.length > 1 && blocks.every(({ name }) => name === 'div' || name === 'section'))
+      for (const block of blocks) moveName(labels.shift(), block)
+  }
+}
+
+/** Puts a tab's name before its panel. */
+function moveName(tab: Element | undefined, panel: Element): void {
+  const name = textOf(tab?.children ?? [])
+  if (tab === undefined || name === '') return
+  DomUtils.prependChild(panel, new Element('p', {}, [new Text(`${name}:`)]))
+  tab.children = []
+}
+
+function openerOf({ attribs: { 'data-toggle': toggle, 'data-bs-toggle': opener = toggle } }: Element): string | undefined {
+  return opener
 }
 
 /** Ids of what a button opens. */

@@ -96,7 +96,8 @@ function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
 /** The table below a row of names, or of numbers: how many lines it has, and those to show. Undefined if there is none. */
 function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[]) {
   const [first, label] = [head?.cells[0], others[0]?.cells[0]]
-  if (head === undefined || first === undefined || label === undefined) return undefined
+  // A title may have been joined with a line above it.
+  if (head === undefined || head.cells.length < 2 || first === undefined || label === undefined) return undefined
   // Above the names of rows there may be nothing, and a page may begin with a row that has empty cells.
   const wider = others.slice(0, MOST_WRAPPED).find(({ cells }) => cells.length > head.cells.length)?.cells ?? []
   const own = placesIn(wider, head.cells)

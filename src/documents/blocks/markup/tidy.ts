@@ -22,6 +22,8 @@ const ROLES: Readonly<Record<string, string>> = {
 /** Pictures that show the state of a project, not a part of the text. */
 const BADGE = /badge|shields\.io|travis-ci|codecov|coveralls/i
 const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
+/** What kind of thing a term is. */
+const TYPE = /(?:^|\s)classifier(?:\s|$)/
 const FONT = /font(?:-family)?\s*:\s*["']?([\w ]+)/i
 const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
 /** Types of inputs whose values are shown as text. */
@@ -126,6 +128,9 @@ function rewrite(element: Element): void {
   const font = fontOf(element)
   if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
+  // The colon before a type is in the style sheet of Docutils.
+  const isMarked = DomUtils.prevElementSibling(element)?.attribs.class === 'classifier-delimiter'
+  if (TYPE.test(attribs.class ?? '') && !isMarked) DomUtils.prependChild(element, new Text(' : '))
   if (isHidden(element)) return
   const kind = name.replace(/^(?:m(?:ml)?|epub|ops):/, '')
   switch (SAME.get(kind) ?? kind) {
@@ -199,7 +204,9 @@ function chosenIn({ attribs, children }: Element): string {
 function isLabelled(box: Element): boolean {
   const isNamed = box.next !== null && isText(box.next) && /[\p{L}\p{N}]/u.test(box.next.data)
   const isSwitch = SWITCH.test(`${box.attribs.id ?? ''} ${box.attribs.class ?? ''}`)
-  return isNamed || (DomUtils.nextElementSibling(box)?.name === 'label' && !isSwitch)
+  const label = DomUtils.nextElementSibling(box)
+  // The name of a tab stands before its panel.
+  return isNamed || (label?.name === 'label' && textOf(label.children) !== '' && !isSwitch)
 }
 
 /** Keeps the version of a part that a reader shows: a formula, or what is for others. */

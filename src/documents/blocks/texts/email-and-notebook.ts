@@ -144,17 +144,27 @@ export function notebookDocument(text: string): BlockDocument {
     }
     const shown = listOf(outputs).map((output) => {
       const data = fieldsOf(output.data)
-      const said = textOf(output.text) + textOf(data['text/plain'] ?? data['text/markdown'] ?? data['text/latex'])
+      const said = textOf(output.text) + shownIn(data)
       if (Object.keys(data).some((name) => name.startsWith('image/'))) unread.add('images in outputs')
       else if (said === '' && Object.keys(data).length > 0) unread.add('outputs without text')
       return typeof output.ename === 'string' ? `${output.ename}: ${textOf(output.evalue)}` : said
     })
-    const output = stripVTControlCharacters(shown.join('\n')).trim()
+    const output = stripVTControlCharacters(shown.join('\n'))
+      .replace(/^(?:[^\S\n]*\n)+/, '')
+      .trimEnd()
     if (output.length > MOST_OUTPUT) cut++
     return [said, clipped(output, MOST_OUTPUT)].filter((one) => one.trim() !== '').map((one) => ({ kind: 'code', text: one.trimEnd() }))
   })
   if (cut > 0) warnings.push(`Outputs longer than ${MOST_OUTPUT} characters were cut (${cut}).`)
   return { title: '', blocks, warnings: [...unread.warnings, ...new Set(warnings)] }
+}
+
+/** The text of an output by its media types: the plain one, unless it only names the object that is shown. */
+function shownIn(data: Fields): string {
+  const plain = textOf(data['text/plain'])
+  if (!/^(?:<[\w.]+(?: object)?(?: at 0x[\da-f]+)?>)?$/i.test(plain)) return plain
+  const page = markupBlocks(parseMarkup(textOf(data['text/html'])).nodes)
+  return textOf(data['text/markdown'] ?? data['text/latex']) || page.flatMap(textsOf).join('\n') || plain
 }
 
 function fieldsOf(value: unknown): Fields {

@@ -3,7 +3,7 @@ import type { DocumentType } from '../../type.ts'
 import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell } from '../markup/row-texts.ts'
 import { raisedText } from '../markup/text.ts'
-import { LIST_LINES } from './list-lines.ts'
+import { BRACED, LIST_LINES, TEX_LABEL } from './list-lines.ts'
 import { boxRows, plainBlocks } from './plain.ts'
 
 /** Kinds of text whose structure is in its lines. */
@@ -46,8 +46,6 @@ const INCLUDED: Readonly<Record<LinesType, RegExp>> = {
 }
 const TEX_TABLE = /\\begin\{(?:longtable|tabular)\w*\*?\}/
 const MOST_LEVELS = 6
-/** What is between two braces of LaTeX, which may have others in it. */
-const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*`
 
 const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   rst: {
@@ -76,7 +74,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fence: /^\s*#\+begin_(?:src|example|verse|comment)/i,
     fenceEnd: () => /^\s*#\+end_/i,
     dropped:
-      /^\s*(?:#\s.*|#\+(?!subtitle:|description:|keywords:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
+      /^\s*(?:-{5,}|#\s.*|#\+(?!subtitle:|description:|keywords:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
     row: /^\s*\|.*\|\s*$/,
     values: { defined: /^#\+macro:[ \t]+([\w-]+)[ \t]+([^\s$][^$\n]*)$/gim, used: /\{\{\{([\w-]+)\}\}\}/g },
   },
@@ -108,7 +106,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),
     fenceEnd: (open) => new RegExp(`^\\s*\\\\end\\{${/\w+(?=\})/.exec(open)?.[0] ?? LISTING}\\}`),
     dropped:
-      /^\s*(?:%.*|\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|centering|bibliographystyle\{[^}]*\}|end\{document\})\s*)$/,
+      /^\s*(?:%.*|\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|(?:setlength\{[^}]*\}\{[^}]*\}\\?)+|centering|bibliographystyle\{[^}]*\}|end\{document\})\s*)$/,
   },
 }
 
@@ -146,7 +144,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       push({ kind: 'heading', level: Math.min(MOST_LEVELS, depthOf(found.level, marks)), text: inline(shown(found.text)) })
       if (found.isUnderlined === true) i++
     } else if (fence.test(line)) {
-      if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/:\s*$/, ''), ''))
+      if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/(?:^:)?:\s*$/, ''), ''))
       const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
       const listing = [ARGUMENT.exec(line)?.[1] ?? '', ...lines.slice(i + 1, end)].join('\n')
@@ -169,7 +167,8 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
     } else {
       unread.add('included files', Number(INCLUDED[type].test(line)))
       if (type === 'latex') unread.add('columns of tables, which stay as they are written', line.split(TEX_TABLE).length - 1)
-      if (!dropped.test(line)) prose.push(...listed(line, i === 0 ? '' : at(lines, i - 1)))
+      const shownLines = listed(line, i === 0 ? '' : at(lines, i - 1))
+      prose.push(...(dropped.test(line) ? shownLines.slice(0, -1) : shownLines))
     }
   }
   endProse()
@@ -255,20 +254,27 @@ const ARGUMENT = /^\s*\.\. (?:parsed-literal|math)::\s+(\S.*)/
 
 /** What names a document, not in a comment. */
 const NAMED = new RegExp(
-  String.raw`(?<!%.{0,200})\\(?:(?:sub)?title|author|date|institute|affiliation|address|keywords|abstract)(?:\[[^\]]*\])?\{${BRACED}\}`,
+  String.raw`(?<!%.{0,200})(?:\\(?:(?:sub)?title|author|date|institute|affiliation|address|keywords|abstract)(?:\[[^\]]*\])?\{${BRACED}\}|${TEX_LABEL})`,
   'g',
 )
 
 /** A command without arguments that a document defines. */
-const COMMAND = new RegExp(String.raw`^[ \t]*\\(?:newcommand|providecommand|def)\*?\s*\{?\\([A-Za-z]+)\}?\s*\{(${BRACED})\}`, 'gm')
+const COMMAND = new RegExp(
+  String.raw`^[ \t]*\\(?:newcommand|providecommand|def)\*?\s*\{?\\((?!(?:label|the)enum)[A-Za-z]+)\}?\s*\{(${BRACED})\}`,
+  'gm',
+)
 
 /** What LaTeX prints: its title and its document, with its own commands resolved. */
 function printed(text: string): string {
   const [preamble = '', ...body] = text.split('\\begin{document}')
   const named = body.length === 0 ? [] : (preamble.match(NAMED) ?? [])
   const commands = new Map(Array.from(preamble.matchAll(COMMAND), ([, name, value]) => [name, value]))
-  return [...named.map(inline), ...(body.length === 0 ? [text] : body)]
-    .join('\n\n')
-    .replace(/^([^]*)\\end\{document\}[^]*$/, '$1')
-    .replace(/\\([A-Za-z]+)(?:\{\})?/g, (command, name: string) => commands.get(name) ?? command)
+  return (
+    [...named.map(inline), ...(body.length === 0 ? [text] : body)]
+      .join('\n\n')
+      .replace(/^([^]*)\\end\{document\}[^]*$/, '$1')
+      // The text of an item may begin in the next line.
+      .replace(/(\\item(?:\[[^\]]*\])?)[ \t]*\r?\n[ \t]*(?=[^\s\\%]|\\(?!begin|end|item))/g, '$1 ')
+      .replace(/\\([A-Za-z]+)(?:\{\})?/g, (command, name: string) => commands.get(name) ?? command)
+  )
 }

@@ -1,13 +1,25 @@
 import { numberText } from '../markup/list.ts'
 import type { DocumentType } from '../../type.ts'
 
-/** Marks of items by level, with the names of LaTeX for their numbers. */
+/** Marks of items by level, with the names of LaTeX for their numbers, and what AsciiDoc calls them. */
 const LABELS = ['\\arabic*.', '\\alph*.', '\\roman*.', '\\Alph*.', '\\Roman*.'] as const
+const STYLES = ['arabic', 'loweralpha', 'lowerroman', 'upperalpha', 'upperroman']
 const MOST_LEVELS = 9
+const TEX_LEVELS = ['i', 'ii', 'iii', 'iv']
 const FORMATS: Readonly<Record<string, string>> = { alph: 'a', Alph: 'A', roman: 'i', Roman: 'I' }
-const TEX_LIST =
-  /\\begin\{(itemize|enumerate|description)\}(?:\[([^\]]*)\])?|\\end\{(?:itemize|enumerate|description)\}|\s*(?<!\\)\\item\b\s*(?=(\[)?)/g
+/** What is between two braces, which may have others in it. */
+export const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*\})*`
+/** How a document marks items of a level. */
+export const TEX_LABEL = String.raw`\\(?:def|renewcommand\*?)\s*\{?\\(label|the)enum(i{1,3}|iv)\}?\s*\{(${BRACED})\}`
+/** Marks of the package enumitem, perhaps after that of the item around. */
+const TEX_OWN = new RegExp(String.raw`label(\*?)=((?:\{${BRACED}\}|[^,{}])*)`)
+const TEX_COUNTER = /\\(set|addto)counter\{enum(i{1,3}|iv)\}\{(-?\d+)\}/
+const TEX_LIST = new RegExp(
+  String.raw`\\begin\{(itemize|enumerate|description)\}(?:\[([^\]]*)\])?|\\end\{(?:itemize|enumerate|description)\}|${TEX_LABEL}|${TEX_COUNTER.source}|\s*(?<!\\)\\item\b\s*(?=(\[)?)`,
+  'g',
+)
 /** A mark of the package enumerate: its letter stands for the number. */
+const TEX_SIGN = /(?<![A-Za-z])[aAiI](?![A-Za-z])|1/
 const TEX_SHORT = (letter: string): string => `\\${Object.keys(FORMATS).find((name) => FORMATS[name] === letter) ?? 'arabic'}*`
 
 /** A comment after a text without commands whose argument may hold its mark. */
@@ -17,13 +29,19 @@ const TEX_COMMENT = /^((?:\\(?!verb|url|href|lstinline)[^]|[^%\\])*)%.*$/
 interface OpenList {
   readonly mark: string
   /** Its numbers as LaTeX writes them; empty for bullets. */
-  readonly label: string
+  label: string
   count: number
 }
 
 /** The mark of the next item of the innermost list. */
 function nextMark(list: OpenList | undefined): string {
-  return list?.label.replace(/\\(\w+)\*/, (_, format: string) => numberText(++list.count, FORMATS[format])) || '-'
+  if (list !== undefined) list.count++
+  return markOf(list) || '-'
+}
+
+/** The mark of the last item. */
+function markOf({ label, count }: Omit<OpenList, 'mark'> = { label: '', count: 0 }): string {
+  return label.replace(/\\(\w+)\*/, (_, format: string) => numberText(count, FORMATS[format]))
 }
 
 /** Makes lines of lists such as plain text has them, with the numbers that a document shows. */
@@ -40,6 +58,16 @@ export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, befor
       return [line.replace(/^(\s*)#/, `$1${open.at(-1)?.count}`)]
     }
   },
+  org: () => {
+    let mark = -1
+    // A list needs no blank line before it, and ends with a line that is not indented below its mark.
+    return (line) => {
+      const [left, isItem] = [line.search(/\S/), /^\s*(?:[-+]|\d+[.)])\s/.test(line)]
+      const isNext = isItem || (left >= 0 && left <= mark)
+      if (isNext) mark = isItem ? left : -1
+      return isNext ? ['', line] : [line]
+    }
+  },
   asciidoc: () => {
     let open: OpenList[] = []
     return (line, before) => {
@@ -47,34 +75,68 @@ export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, befor
       if (/^\.\w/.test(line)) return ['', line.slice(1), '']
       const [, mark, text = ''] = /^\s*(\.{1,5}|\*{1,5}|-)\s+(.*)$/.exec(line) ?? []
       if (mark === undefined) {
-        if (before.trim() === '' && line.trim() !== '') open = []
+        if (before.trim() === '' && !/^\+?\s*$/.test(line)) open = []
         return [line]
       }
       const known = open.findIndex((one) => one.mark === mark)
       const count = Number(/^\[.*start=(\d+)/.exec(before)?.[1] ?? 1) - 1
-      const label = mark.startsWith('.') ? (LABELS.at(mark.length - 1) ?? LABELS[0]) : ''
+      const style = STYLES.indexOf(/^\[(\w+)/.exec(before)?.[1] ?? '')
+      const label = mark.startsWith('.') ? (LABELS.at(style < 0 ? mark.length - 1 : style) ?? LABELS[0]) : ''
       open = known < 0 ? [...open, { mark, label, count }] : open.slice(0, known + 1)
-      return [`${'  '.repeat(open.length - 1)}${nextMark(open.at(-1))} ${text}`]
+      const item = `${'  '.repeat(open.length - 1)}${nextMark(open.at(-1))} ${text}`
+      // Plain text has no such marks of items at the left edge.
+      return /^[A-Za-z]/.test(item) ? ['', item] : [item]
     }
   },
   latex: () => {
     const open: OpenList[] = []
-    const labelOf = (options: string): string => {
-      const own = /label=\{?([^,}]*)/.exec(options)?.[1] ?? (/^[^=\\]+$/.test(options) ? options.replace(/[aAiI1]/, TEX_SHORT) : undefined)
-      const label = LABELS.at(open.filter(({ mark }) => mark === 'enumerate').length) ?? LABELS[0]
-      return own ?? (label.includes('alph') ? `(${label.slice(0, -1)})` : label)
+    /** By level: the marks of further lists, and the last numbers of ended ones. */
+    const labels = LABELS.map((label) => (label.includes('alph') ? `(${label.slice(0, -1)})` : label))
+    const ended: number[] = []
+    const numbered = (): OpenList[] => open.filter(({ mark }) => mark === 'enumerate')
+    const labelOf = (options: string, level: number): string => {
+      const [, isAdded, own] = TEX_OWN.exec(options) ?? []
+      if (own !== undefined) return (isAdded === '' ? '' : markOf(numbered().at(-1))) + starred(own)
+      if (/^[^=\\]+$/.test(options) && TEX_SIGN.test(options)) return options.replace(TEX_SIGN, TEX_SHORT)
+      return labels.at(level) ?? LABELS[0]
     }
     return (line) =>
       line
         .replace(TEX_COMMENT, '$1')
-        .replace(TEX_LIST, (found, mark?: string, options?: string, own?: string) => {
-          if (/item\s*$/.test(found))
-            return `\n${'  '.repeat(Math.max(0, Math.min(MOST_LEVELS, open.length - 1)))}${own === undefined ? nextMark(open.at(-1)) : '-'} `
-          const count = Number(/start=(\d+)/.exec(options ?? '')?.[1] ?? 1) - 1
-          if (mark === undefined) open.pop()
-          else open.push({ mark, label: mark === 'enumerate' && !/resume/.test(options ?? '') ? labelOf(options ?? '') : '', count })
-          return '\n'
-        })
+        .replace(
+          TEX_LIST,
+          (found, mark?: string, given?: string, ...[kind, of, value, change, counter, number, own]: (string | undefined)[]) => {
+            const options = given ?? ''
+            if (/item\s*$/.test(found))
+              return `\n${'  '.repeat(Math.max(0, Math.min(MOST_LEVELS, open.length - 1)))}${own === undefined ? nextMark(open.at(-1)) : '-'} `
+            const named = TEX_LEVELS.indexOf(of ?? counter ?? '')
+            const level = named < 0 ? numbered().length : named
+            const list = numbered().at(level)
+            if (value !== undefined) {
+              const known = list?.label ?? labels.at(level) ?? ''
+              const [format = ''] = /\\\w+\*/.exec(known) ?? []
+              const written = starred(value.replace(/\\theenum[iv]+/, () => format))
+              const label = kind === 'the' ? known.replace(format, () => written) : written
+              if (list === undefined) labels[level] = label
+              else list.label = label
+            } else if (number !== undefined) {
+              if (list !== undefined) list.count = Number(number) + (change === 'set' ? 0 : list.count)
+            } else if (mark === undefined) {
+              const last = open.pop()
+              if (last?.mark === 'enumerate') ended[numbered().length] = last.count
+            } else {
+              const start = Number(/start=(\d+)/.exec(options)?.[1] ?? 1) - 1
+              const count = /resume/.test(options) ? (ended.at(level) ?? 0) : start
+              open.push({ mark, label: mark === 'enumerate' ? labelOf(options, level) : '', count })
+            }
+            return '\n'
+          },
+        )
         .split('\n')
   },
+}
+
+/** A mark with its number as labels write it, without what changes its font. */
+function starred(mark: string): string {
+  return mark.replace(/\\(\w+)\{enum[iv]+\}/, '\\$1*').replace(/\\(?!(?:arabic|alph|roman|Alph|Roman)\*)[A-Za-z]+\s*|[{}]/g, '')
 }

@@ -501,5 +501,26 @@ export const SHARED_HTML_CASES: readonly FidelityCase[] = [
     file: 'accordion.html',
     headings: { 'Small ones on a lead': 'Can I bring a dog?', 'Forty places': 'Is there parking?' },
   },
+  // Tabs of Bootstrap, Material for MkDocs and VitePress have no roles.
+  {
+    file: 'named-tabs.html',
+    content: main(
+      '<p>Choose your system before you start the work, then read on.</p>' +
+        '<ul class="nav nav-tabs"><li class="active"><a data-toggle="tab" href="#l">Linux</a></li><li><a data-toggle="tab" href="#m">Mac</a></li></ul><div class="tab-content"><div id="l" class="tab-pane active"><p>Run tar.</p></div><div id="m" class="tab-pane"><p>Run brew.</p></div></div>' +
+        '<div class="tabbed-set"><input checked id="t1" name="t" type="radio"><input id="t2" name="t" type="radio"><div class="tabbed-labels"><label for="t1">Sloop</label><label for="t2">Tug</label></div><div class="tabbed-content"><div class="tabbed-block"><p>One mast.</p></div><div class="tabbed-block"><p>No mast.</p></div></div></div>' +
+        '<div class="vp-code-group"><div class="tabs"><input type="radio" name="g" id="g1" checked><label for="g1">npm</label><input type="radio" name="g" id="g2"><label for="g2">pnpm</label></div><div class="blocks"><div><pre><code>npm i rope</code></pre></div><div><pre><code>pnpm add rope</code></pre></div></div></div>' +
+        '<div><label for="y">Yes</label><label for="n">No</label></div><div><input type="radio" id="y"><input type="radio" id="n"></div>',
+    ),
+    says: 'Choose your system before you start the work, then read on. Linux: Run tar. Mac: Run brew. Sloop: One mast. Tug: No mast. npm: npm i rope pnpm: pnpm add rope YesNo',
+  },
+  // The style sheet of Docutils has the numbers of lists, and the colon before a type.
+  {
+    file: 'docutils.html',
+    content: main(
+      '<ol class="loweralpha simple"><li><p>bow</p></li><li><p>stern</p></li></ol><ol class="upperroman" start="4"><li>four</li></ol><ol class="arabic simple"><li>one</li></ol>' +
+        '<dl><dt><strong>depth</strong><span class="classifier">float</span></dt><dd>In metres.</dd><dt>old <span class="classifier-delimiter">:</span> <span class="classifier">int</span></dt><dd>In feet.</dd></dl>',
+    ),
+    lines: ['a. bow', 'b. stern', 'IV. four', '1. one', '- depth : float: In metres.', '- old : int: In feet.'],
+  },
   { file: 'tabs.html', has: ['Linux:', 'Run the tar command.', 'Windows:', 'Run the setup program.'] },
 ]

@@ -52,7 +52,40 @@ const amounts = (name: string, ...texts: readonly string[]): readonly PdfRun[] =
 /** A row of a table: its cells by their distance from the left margin. */
 const placed = (row: Readonly<Record<number, string>>): PdfRun[] => Object.entries(row).map(([left, text]) => ({ text, at: Number(left) }))
 
+/** Texts at places of a page, by their distances from its left and its lower edge. */
+const printedAt = (...texts: readonly (readonly [left: number, low: number, text: string])[]): string =>
+  texts.map(([left, low, text]) => `BT /F1 12 Tf ${left} ${low} Td (${text}) Tj ET`).join('\n')
+
 export const PDF_CASES: readonly FidelityCase[] = [
+  // A title closely below the last item of a list, above a table.
+  {
+    file: 'captioned.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...([
+            [90, 261, 'x'],
+            [108, 261, 'oil the lamp'],
+            [90, 245, 'x'],
+            [108, 245, 'coil the rope'],
+            [72, 229, 'Depths of ports'],
+          ] as const),
+          ...([
+            [72, 207, 'Port'],
+            [289, 207, 'Depth'],
+            [383, 207, 'Note'],
+            [72, 189, 'Aby'],
+            [302, 189, '5 m'],
+          ] as const),
+          ...([
+            [72, 171, 'Bay'],
+            [285, 171, '12 m'],
+            [382, 171, 'deep'],
+          ] as const),
+        ),
+      }),
+    says: 'x oil the lamp x coil the rope Depths of ports Port Depth Note Port: Aby; Depth: 5 m Port: Bay; Depth: 12 m; Note: deep',
+  },
   // Items of slides have larger letters than the tables below them.
   {
     file: 'slide.pdf',

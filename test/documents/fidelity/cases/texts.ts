@@ -213,6 +213,40 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'From: ann@example.org See below. [Oil] From: bo@example.org Date: Mon, 2 Feb 2026 10:00:00 +0100 No oil left.',
     warnings: [],
   },
+  // Outputs whose plain text names only what is shown; columns keep their places.
+  {
+    file: 'displayed.ipynb',
+    content: JSON.stringify({
+      nbformat: 4,
+      cells: [
+        {
+          cell_type: 'code',
+          source: 'crew',
+          outputs: [
+            { output_type: 'execute_result', data: { 'text/plain': ['   name  age\n', '0  Ann    31'], 'text/html': '<p>not twice</p>' } },
+            {
+              output_type: 'display_data',
+              data: { 'text/plain': '<IPython.core.display.Markdown object>', 'text/markdown': 'All **well**' },
+            },
+            {
+              output_type: 'display_data',
+              data: { 'text/plain': ['<IPython.core.display.HTML object>'], 'text/html': ['<p>No ', 'oil</p>'] },
+            },
+            {
+              output_type: 'display_data',
+              data: {
+                'text/plain': '<pandas.io.formats.style.Styler at 0x7f3a>',
+                'text/html': '<style>td{}</style><table><tr><th></th><th>fee</th></tr><tr><th>tug</th><td>7</td></tr></table>',
+              },
+            },
+          ],
+        },
+      ],
+    }),
+    has: ['crew', '   name  age\n0  Ann    31\nAll **well**\nNo oil\ntug; fee: 7'],
+    lacks: ['twice', 'object', 'Styler'],
+    warnings: [],
+  },
   {
     file: 'outputs.ipynb',
     content: JSON.stringify({
@@ -223,7 +257,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
           source: 'show()',
           outputs: [
             { output_type: 'display_data', data: { 'text/markdown': 'shown' } },
-            { output_type: 'display_data', data: { 'text/html': '<b>no</b>' } },
+            { output_type: 'display_data', data: { 'text/html': '<script>draw(5)</script>' } },
             { output_type: 'stream', text: '\u001b[31mred\u001b[0m' },
           ],
         },
@@ -431,8 +465,32 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     file: 'items.adoc',
     content:
       '= Rules\n\n. pay\n. moor\n+\nat the quay\n.. bow\n.. stern\n* rope\n. leave\n\nThen:\n\n. one\n\n[start=4]\n. four\n\nEnd.\n\n[start=7]\n. seven\n',
-    lines: ['1. pay', '2. moor at the quay', '  a. bow', '  b. stern', '    - rope', '3. leave', '1. one', '7. seven'],
+    lines: ['1. pay', '2. moor at the quay', '  a. bow', '  b. stern', '    - rope', '3. leave', '1. one', '4. four', '7. seven'],
     warnings: [],
+  },
+  // Lists of Org need no blank lines around them, and a rule is no mark of a heading.
+  {
+    file: 'items.org',
+    content:
+      '* Lamp\nBuy these\n- rope\n  of hemp\n  1. two\n  2. three\n- [X] oil\nThen go home - it is\nlate.\n-----\nThe end\n1) aye\n2) nay\n-----\nEnd of it\n',
+    lines: [
+      'Buy these',
+      '- rope of hemp',
+      '  1. two',
+      '  2. three',
+      '- [X] oil',
+      'Then go home - it is late. The end',
+      '1) aye',
+      '2) nay',
+      'End of it',
+    ],
+  },
+  // Lists end before lines of attributes and comments, which may say how their items are marked.
+  {
+    file: 'separate.adoc',
+    content:
+      '= Rules\n\n. pay\n. moor\n\n//-\n\n. row\n\n[start=7]\n. seven\n\n[upperalpha]\n. bow\n. stern\n\n[lowerroman,start=3]\n. three\n[loweralpha]\n.. aye\n\n+\nAt night.\n. four\n',
+    has: ['1. pay\n2. moor\n1. row\n7. seven', 'A. bow', 'B. stern', 'iii. three', 'a. aye', 'At night.', 'iv. four'],
   },
   {
     file: 'items.tex',
@@ -441,6 +499,16 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       '\\begin{enumerate}[label=(\\roman*), start=3]\n\\item three\n\\end{enumerate}\n\nOr\n\n\\begin{enumerate}[a)]\n\\item aye\n\\begin{itemize}\n\\item nay\n\\end{itemize}\n\\end{enumerate}\n',
     lines: ['1. pay', '2. moor', '  (a) bow', '  - [(x)] own', '  (b) stern', '3. leave', '(iii) three', 'a) aye', '  - nay'],
     warnings: [],
+  },
+  // Numbers and marks that a document sets, in its preamble or in a list; options that are no marks.
+  {
+    file: 'counted.tex',
+    content:
+      '\\renewcommand{\\theenumi}{\\Roman{enumi}}\n\\renewcommand\\labelenumii{\\textbf{\\alph{enumii}.}}\n\\begin{document}\n\\begin{enumerate}\\setcounter{enumi}{4}\n\\item five\n\\item\n  six\n\\begin{enumerate}\n\\item bow\n\\end{enumerate}\n\\addtocounter{enumi}{2}\n\\item nine\n\\end{enumerate}\n\n' +
+      '\\begin{enumerate}[resume]\n\\item ten\n\\end{enumerate}\n\n\\begin{enumerate}\n\\def\\labelenumi{(\\arabic{enumi})}\n\\setcounter{enumi}{1}\n\\item two\n\\end{enumerate}\n\n' +
+      '\\begin{enumerate}[noitemsep, label=\\textbf{\\arabic*.}]\n\\item pay\n\\begin{enumerate}[label*=\\arabic*]\n\\item in cash\n\\end{enumerate}\n\\end{enumerate}\n\n\\begin{enumerate}[noitemsep]\n\\item leave\n\\end{enumerate}\n\\end{document}\n',
+    has: ['V. five', 'VI. six', 'a. bow', 'IX. nine', 'X. ten', '(2) two', '1. pay', '1.1 in cash', 'I. leave'],
+    lacks: ['counter', 'labelenum', 'noitemsep'],
   },
   {
     file: 'items.txt',
