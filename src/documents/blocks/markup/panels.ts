@@ -41,8 +41,9 @@ export function namePanels(elements: readonly Element[]): void {
   const radios = new Set(elements.flatMap(({ attribs: { type, id } }) => (type === 'radio' && id !== undefined ? [id] : [])))
   const labelling = elements.filter(({ name, attribs }) => name === 'label' && radios.has(attribs.for ?? ''))
   for (const group of new Set(labelling.map(({ parent }) => parent))) {
-    const blocks = group === null || !isTag(group) ? [] : (DomUtils.nextElementSibling(group)?.children.filter(isTag) ?? [])
-    const labels = group?.children.filter(isTag).filter(({ name }) => name === 'label') ?? []
+    if (group === null || !isTag(group) || !/\btab/i.test(group.attribs.class ?? '')) continue
+    const blocks = DomUtils.nextElementSibling(group)?.children.filter(isTag) ?? []
+    const labels = group.children.filter(isTag).filter(({ name }) => name === 'label')
     // Tabs that switch without scripts: labels next to each other, above as many panels.
     if (blocks.length === labels.length && labels.length > 1 && blocks.every(({ name }) => name === 'div' || name === 'section'))
       for (const block of blocks) moveName(labels.shift(), block)

@@ -509,9 +509,10 @@ export const SHARED_HTML_CASES: readonly FidelityCase[] = [
         '<ul class="nav nav-tabs"><li class="active"><a data-toggle="tab" href="#l">Linux</a></li><li><a data-toggle="tab" href="#m">Mac</a></li></ul><div class="tab-content"><div id="l" class="tab-pane active"><p>Run tar.</p></div><div id="m" class="tab-pane"><p>Run brew.</p></div></div>' +
         '<div class="tabbed-set"><input checked id="t1" name="t" type="radio"><input id="t2" name="t" type="radio"><div class="tabbed-labels"><label for="t1">Sloop</label><label for="t2">Tug</label></div><div class="tabbed-content"><div class="tabbed-block"><p>One mast.</p></div><div class="tabbed-block"><p>No mast.</p></div></div></div>' +
         '<div class="vp-code-group"><div class="tabs"><input type="radio" name="g" id="g1" checked><label for="g1">npm</label><input type="radio" name="g" id="g2"><label for="g2">pnpm</label></div><div class="blocks"><div><pre><code>npm i rope</code></pre></div><div><pre><code>pnpm add rope</code></pre></div></div></div>' +
-        '<div><label for="y">Yes</label><label for="n">No</label></div><div><input type="radio" id="y"><input type="radio" id="n"></div>',
+        '<div><label for="y">Yes</label><label for="n">No</label></div><div><input type="radio" id="y"><input type="radio" id="n"></div>' +
+        '<div class="choice"><input type="radio" id="o"><label for="o">Open</label> <input type="radio" id="s"><label for="s">Shut</label></div><div><div>First.</div><div>Second.</div></div>',
     ),
-    says: 'Choose your system before you start the work, then read on. Linux: Run tar. Mac: Run brew. Sloop: One mast. Tug: No mast. npm: npm i rope pnpm: pnpm add rope YesNo',
+    says: 'Choose your system before you start the work, then read on. Linux: Run tar. Mac: Run brew. Sloop: One mast. Tug: No mast. npm: npm i rope pnpm: pnpm add rope YesNo [ ] Open [ ] Shut First. Second.',
   },
   // The style sheet of Docutils has the numbers of lists, and the colon before a type.
   {
