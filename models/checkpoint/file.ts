@@ -4,6 +4,7 @@ import type { Stats } from 'node:fs'
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
 import { messageOf, osCode } from '../../base/errors.ts'
+import { requireRegular } from '../../base/exists.ts'
 import { invalid } from '../errors.ts'
 
 /** Bytes per read of the operating system: well below its limit of 2 GiB. */
@@ -47,10 +48,12 @@ async function readFully(handle: FileHandle, path: string, { offset, bytes }: Pa
 }
 
 async function withHandle<T>(path: string, use: (handle: FileHandle, stats: Stats) => Promise<T>): Promise<T> {
-  await using handle = await open(path, 'r').catch((cause: unknown) => {
-    const isMissing = osCode(cause) === 'ENOENT'
-    throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
-  })
+  await using handle = await requireRegular(path)
+    .then(() => open(path, 'r'))
+    .catch((cause: unknown) => {
+      const isMissing = osCode(cause) === 'ENOENT'
+      throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
+    })
   const stats = await handle.stat()
   if (!stats.isFile()) throw invalid(`${path} is not a regular file`, path)
   return await use(handle, stats)
