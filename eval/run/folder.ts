@@ -70,7 +70,13 @@ async function readManifest<M>(folder: string, validator: Validator<M>): Promise
   return parseChecked(await readText(file), validator, file, 'choose another folder with --out, or put the copy of the file back')
 }
 
-/** Reads a run folder. A last line without line end (of a killed run) is ignored. @throws run_invalid */
+const { compare: inOrder } = new Intl.Collator('en', { numeric: true })
+
+/**
+ * Reads a run folder, its records in the order of their ids: answers end in another order each time. A last line without line end (of a
+ * killed run) is ignored.
+ * @throws run_invalid
+ */
 export async function readStored<M extends RunManifest, R extends Identified>(
   folder: string,
   format: RunFormat<M, R>,
@@ -81,7 +87,7 @@ export async function readStored<M extends RunManifest, R extends Identified>(
   const records = new Map(
     lines.map((line, i) => parseChecked(line, format.record, `${file} line ${i + 1}`, REMOVE_LINE)).map((record) => [record.id, record]),
   )
-  return { manifest, records: [...records.values()] }
+  return { manifest, records: [...records.values()].sort((a, b) => inOrder(a.id, b.id)) }
 }
 
 /** Remedy for a damaged line of answers. */
