@@ -1,10 +1,9 @@
 import { createHash, type Hash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
-import type { Stats } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
 import { messageOf, osCode } from '../../base/errors.ts'
-import { requireRegular } from '../../base/exists.ts'
 import { invalid } from '../errors.ts'
 
 /** Bytes per read of the operating system: well below its limit of 2 GiB. */
@@ -48,12 +47,11 @@ async function readFully(handle: FileHandle, path: string, { offset, bytes }: Pa
 }
 
 async function withHandle<T>(path: string, use: (handle: FileHandle, stats: Stats) => Promise<T>): Promise<T> {
-  await using handle = await requireRegular(path)
-    .then(() => open(path, 'r'))
-    .catch((cause: unknown) => {
-      const isMissing = osCode(cause) === 'ENOENT'
-      throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
-    })
+  // A pipe is opened at once, and refused.
+  await using handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) => {
+    const isMissing = osCode(cause) === 'ENOENT'
+    throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
+  })
   const stats = await handle.stat()
   if (!stats.isFile()) throw invalid(`${path} is not a regular file`, path)
   return await use(handle, stats)

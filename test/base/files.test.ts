@@ -53,7 +53,7 @@ t.test('no reader waits for a pipe', { timeout: 60_000 }, async (t) => {
     ],
     CEPE_DEMONSTRATIONS: [() => loadDemonstrations(pipe), { code: 'config_invalid', message: /is a pipe or a device/ }],
     '--texts': [() => readTexts(pipe), { code: 'options_invalid' }],
-    '--golden': [() => openWeightFile(pipe), { code: 'checkpoint_invalid', message: /is a pipe or a device/ }],
+    '--golden': [() => openWeightFile(pipe), { code: 'checkpoint_invalid', message: /is not a regular file/ }],
     '--published': [() => readPublished(pipe), { code: 'options_invalid', message: /is a pipe or a device/ }],
     'a config': [() => readSmallFile(pipe), { code: 'not_found', message: /is a pipe or a device/ }],
     'a manifest': [() => loadManifest(join(dir, 'model')), { code: 'model_invalid' }],
