@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { orAbsent } from './exists.ts'
+import { notRegular, orAbsent } from './exists.ts'
 import { inFolder } from './failures.ts'
-import { notRegular } from './files.ts'
 import { makeFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */

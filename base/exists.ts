@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { lstat, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { attempt, CodedError, onCode, osCode } from './errors.ts'
+import { attempt, CodedError, notFound, onCode, osCode } from './errors.ts'
 
 /** Returns true if there is a file or folder at the path. @throws if this cannot be determined, for example in an unreadable folder */
 export async function exists(path: string): Promise<boolean> {
@@ -33,13 +33,29 @@ async function brokenLink({ path }: NodeJS.ErrnoException): Promise<string | und
   return undefined
 }
 
+export function notRegular(path: string): CodedError {
+  return notFound('file', `${path} is a pipe or a device: name a regular file.`)
+}
+
+/** @throws not_found for a pipe or a device, which gives its bytes once, or waits for them, or never ends */
+export async function requireRegular(path: string): Promise<void> {
+  const found = await stat(path)
+  if (!found.isFile() && !found.isDirectory()) throw notRegular(path)
+}
+
+/** The content of a file. @throws as requireRegular */
+export async function readRegular(path: string): Promise<Buffer> {
+  await requireRegular(path)
+  return readFile(path)
+}
+
 /** The text of a file; undefined if it does not exist. @throws store_unavailable naming it if it cannot be read */
 export async function readText(path: string, encoding?: BufferEncoding): Promise<string | undefined> {
   const refuse = (error: unknown): never => {
-    const message = `${path} is no file that can be read (${osCode(error)}): check its permissions, or put its copy back.`
+    const message = `${path} is no file that can be read (${error instanceof CodedError ? 'a pipe or a device' : osCode(error)}): check its permissions, or put its copy back.`
     throw new CodedError('store_unavailable', message, { cause: error, retryAfterS: 5 })
   }
-  const bytes = await orAbsent(readFile(path)).catch(onCode(['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR'], refuse))
+  const bytes = await orAbsent(readRegular(path)).catch(onCode(['EISDIR', 'EACCES', 'EPERM', 'ELOOP', 'ENOTDIR', 'not_found'], refuse))
   return bytes?.toString(encoding)
 }
 

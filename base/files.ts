@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type CodedError, notFound } from './errors.ts'
-import { orAbsent } from './exists.ts'
+import { orAbsent, requireRegular } from './exists.ts'
 import { eventLoopYielder } from './yield-to-event-loop.ts'
 
 /**
@@ -26,16 +25,11 @@ export async function filesUnder(folder: string): Promise<string[]> {
 /**
  * The bytes of a file, which is opened when the first piece is read: a stream that is opened earlier and fails before it is read ends the
  * process, since nothing listens to its error yet.
- * @throws not_found for a pipe, which gives its bytes once, or waits for them: files are read several times
+ * @throws as requireRegular
  */
 export async function* fileBytes(path: string, chunkBytes = 64 * 1024): AsyncGenerator<Buffer> {
-  const found = await stat(path)
-  if (!found.isFile() && !found.isDirectory()) throw notRegular(path)
+  await requireRegular(path)
   yield* createReadStream(path, { highWaterMark: chunkBytes }) as AsyncIterable<Buffer>
-}
-
-export function notRegular(path: string): CodedError {
-  return notFound('file', `${path} is a pipe or a device: name a regular file.`)
 }
 
 /** The first bytes of a file; fewer if it is shorter. */

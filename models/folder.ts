@@ -1,7 +1,8 @@
-import { readFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Value } from 'typebox/value'
 import { type CodedError, invalidModel } from '../base/errors.ts'
+import { readRegular } from '../base/exists.ts'
 import { isIntact } from '../base/json.ts'
 import {
   BUILDER_VERSION,
@@ -23,7 +24,7 @@ export async function loadManifest(dir: string): Promise<ModelManifest> {
   const file = join(dir, MANIFEST_FILE)
   let value: unknown
   try {
-    value = JSON.parse(await readFile(file, 'utf8'))
+    value = JSON.parse(String(await readRegular(file)))
   } catch (cause) {
     throw damaged(file, 'is missing or not valid JSON', cause)
   }

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { mean } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
-import { type Block, table, text } from '../report/blocks.ts'
-import { mcnemar, pairedBootstrap, pText } from '../statistics/bootstrap.ts'
+import { type Block, number, table, text } from '../report/blocks.ts'
+import { mcnemar, pairedBootstrap } from '../statistics/bootstrap.ts'
 import type { TaskRun } from './contract.ts'
 import { OPEN_DOMAIN_QA } from './folder.ts'
 import { clusterOf, type TaskRecord } from './record.ts'
+import { shown } from './summary.ts'
 
 /**
  * Paired differences of two runs of one task, item by item, in every common setting and metric; differences are second minus first.
@@ -37,6 +38,8 @@ export function compareRuns(a: TaskRun, b: TaskRun) {
       })
       if (scores.length === 0) return []
       const isBinary = scores.every((pair) => [pair.a, pair.b].every((score) => score === 0 || score === 1))
+      // McNemar's test knows no clusters.
+      const isIndependent = new Set(scores.map(({ cluster }) => cluster)).size === scores.length
       const wins = (difference: number) => scores.filter((pair) => pair.a - pair.b === difference).length
       return {
         setting,
@@ -46,7 +49,7 @@ export function compareRuns(a: TaskRun, b: TaskRun) {
         ...pairedBootstrap(scores, a.seed),
         a: mean(scores.map((pair) => pair.a)),
         b: mean(scores.map((pair) => pair.b)),
-        mcnemarP: isBinary ? mcnemar(wins(1), wins(-1)) : undefined,
+        mcnemarP: isBinary && isIndependent ? mcnemar(wins(1), wins(-1)) : Number.NaN,
       }
     }),
   )
@@ -63,11 +66,15 @@ export function comparisonBlocks({ what, shared, changed, onlyA, onlyB, comparis
     table(
       ['setting', 'metric', 'items', 'first', 'second', 'difference', 'p (bootstrap)', 'p (McNemar)'],
       comparisons.map(({ setting, metric, scale, digits, n, a, b, difference, low, high, p, mcnemarP }) => {
-        const number = (value: number) => (scale * value).toFixed(digits)
-        const change = `${difference > 0 ? '+' : ''}${number(difference)} (${number(low)}, ${number(high)})`
-        return [setting, metric, String(n), number(a), number(b), change, pText(p), mcnemarP === undefined ? '-' : pText(mcnemarP)]
+        const sign = difference > 0 ? '+' : ''
+        const change = `${sign}${shown({ digits }, { mean: scale * difference, low: scale * low, high: scale * high, n })}`
+        return [setting, metric, String(n), number(scale * a, digits), number(scale * b, digits), change, pText(p), pText(mcnemarP)]
       }),
       2,
     ),
   ]
+}
+
+function pText(value: number): string {
+  return value < 0.001 ? '< 0.001' : number(value, 3)
 }

@@ -1,10 +1,10 @@
-import { open, readFile, type FileHandle } from 'node:fs/promises'
+import { open, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, onCode } from '../../base/errors.ts'
-import { exists } from '../../base/exists.ts'
+import { exists, readRegular } from '../../base/exists.ts'
 import { digestOf, parseJson, parseSealed, sealed } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
 import { makeFolder } from '../../base/make-folder.ts'
@@ -70,7 +70,13 @@ async function readManifest<M>(folder: string, validator: Validator<M>): Promise
   return parseChecked(await readText(file), validator, file, 'choose another folder with --out, or put the copy of the file back')
 }
 
-/** Reads a run folder. A last line without line end (of a killed run) is ignored. @throws run_invalid */
+const { compare: inOrder } = new Intl.Collator('en', { numeric: true })
+
+/**
+ * Reads a run folder, its records in the order of their ids: answers end in another order each time. A last line without line end (of a
+ * killed run) is ignored.
+ * @throws run_invalid
+ */
 export async function readStored<M extends RunManifest, R extends Identified>(
   folder: string,
   format: RunFormat<M, R>,
@@ -81,16 +87,17 @@ export async function readStored<M extends RunManifest, R extends Identified>(
   const records = new Map(
     lines.map((line, i) => parseChecked(line, format.record, `${file} line ${i + 1}`, REMOVE_LINE)).map((record) => [record.id, record]),
   )
-  return { manifest, records: [...records.values()] }
+  return { manifest, records: [...records.values()].sort((a, b) => inOrder(a.id, b.id)) }
 }
 
 /** Remedy for a damaged line of answers. */
 export const REMOVE_LINE = 'remove the line and repeat the command, which asks its question again'
 
 async function readText(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
+  const content = await readRegular(file).catch((error: unknown) => {
     throw new CodedError('run_invalid', `${file} cannot be read: is its folder that of an evaluation run?`, { cause: error })
   })
+  return content.toString()
 }
 
 interface Validator<T> {
@@ -167,7 +174,7 @@ async function startedOrResumed<R extends Identified>(
     throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
   const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: indexVersion(manifest.subject) }]
   await writeManifest(folder, { ...stored.manifest, resumed })
-  await file.truncate((await readFile(predictions)).lastIndexOf('\n') + 1)
+  await file.truncate((await readRegular(predictions)).lastIndexOf('\n') + 1)
   return stored.records
 }
 

@@ -96,18 +96,19 @@ export function estimateShare(samples: readonly Sample[], seed: number): Estimat
 
 /**
  * Difference b - a by paired bootstrap over questions (Efron and Tibshirani; Koehn 2004 for its use on systems' scores): differences are resampled by cluster;
- * p is twice the smaller share of resamples on the other side of zero, at least 1 / (resamples + 1).
+ * p is twice the smaller share of resamples on the other side of zero, at least 1 / (resamples + 1). Interval and p of a single cluster
+ * are NaN: nothing else can be drawn from it.
  * @param pairs scores of the same item in two runs
  */
 export function pairedBootstrap(pairs: readonly Readonly<{ cluster: string; a: number; b: number }>[], seed: number) {
   const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))
-  const means = bootstrapMeans(differences, seed, PAIRED_RESAMPLES)
+  const means = clustersOf(differences).length < 2 ? [] : bootstrapMeans(differences, seed, PAIRED_RESAMPLES)
   const notAbove = means.filter((value) => value <= 0).length
   const notBelow = means.filter((value) => value >= 0).length
   return {
     difference: mean(differences.map(({ value }) => value)),
     ...interval(means),
-    p: Math.min(1, (2 * (Math.min(notAbove, notBelow) + 1)) / (PAIRED_RESAMPLES + 1)),
+    p: means.length === 0 ? Number.NaN : Math.min(1, (2 * (Math.min(notAbove, notBelow) + 1)) / (PAIRED_RESAMPLES + 1)),
     n: differences.length,
   }
 }
@@ -123,10 +124,6 @@ export function mcnemar(onlyA: number, onlyB: number): number {
     logChoose += Math.log(trials - i) - Math.log(i + 1)
   }
   return Math.min(1, 2 * tail)
-}
-
-export function pText(value: number): string {
-  return value < 0.001 ? '< 0.001' : value.toFixed(3)
 }
 
 /** One item in two settings, asked in direct succession. */

@@ -1,10 +1,10 @@
-import { open, readFile } from 'node:fs/promises'
+import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Type, type Static } from 'typebox'
 import pLimit from 'p-limit'
 import { Value } from 'typebox/value'
 import { syncPath } from '../../base/durable.ts'
-import { orAbsent } from '../../base/exists.ts'
+import { orAbsent, readRegular } from '../../base/exists.ts'
 import { inFolder } from '../../base/failures.ts'
 import { parseJson } from '../../base/json.ts'
 
@@ -56,7 +56,7 @@ export class Progress {
 /** Replays a journal. A torn last line, from a kill during a write, is ignored. */
 export async function readJournal(path: string): Promise<Progress> {
   const progress = new Progress()
-  for (const line of ((await orAbsent(readFile(path, 'utf8'))) ?? '').split('\n')) {
+  for (const line of String((await orAbsent(readRegular(path))) ?? '').split('\n')) {
     const entry = parseJson(line)
     if (Value.Check(JournalEntrySchema, entry)) progress.add(entry)
   }

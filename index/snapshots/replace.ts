@@ -23,6 +23,8 @@ const WRITTEN_ONCE = ['data', '_deletions', '_indices', '_transactions']
 const LEFT_OUT = [VERSIONS, '_quarantine', CHECKSUMS]
 /** Files copied concurrently. */
 const AT_ONCE = 16
+/** Longer than the lease of a killed process, and than what a service does for a moment after a job. */
+const WAIT_MS = 15_000
 
 /**
  * Clones the newest version of a stored table: by hard links where possible, else by copies within the store. The tables are independent
@@ -74,18 +76,21 @@ export interface ReplaceOptions extends TableLocation, Models {}
  */
 export async function replaceWith(take: (folder: string) => Promise<void>, options: ReplaceOptions): Promise<number> {
   const { dir, table: name } = options
-  const lock = await tryJobLock(dir)
+  const refuseBusy = async (): Promise<void> => {
+    const jobs = await watchingJobs({ dir, table: name })
+    if (jobs.length > 0) throw busy(name, jobs)
+  }
+  await refuseBusy()
+  const lock = await tryJobLock(dir, WAIT_MS)
   if (lock === undefined) throw busy(name, [])
   const storedAs = storedName(name)
   const folder = tableFolder(dir, storedAs)
   try {
-    const jobs = await watchingJobs({ dir, table: name })
-    if (jobs.length > 0) throw busy(name, jobs)
+    await refuseBusy()
     await take(folder)
     const rows = await fitted(storedAs, options)
     await withWriterLock({ dir, table: name }, async () => {
-      const meanwhile = await watchingJobs({ dir, table: name })
-      if (meanwhile.length > 0) throw busy(name, meanwhile)
+      await refuseBusy()
       await writeAlias({ dir, table: name }, storedAs)
     })
     return rows

@@ -53,6 +53,9 @@ export async function createLiveTable(
 /** Polling interval for an idle table: well below the retention of a replaced table's files. */
 const WATCH_MS = 2000
 
+/** Where each read is a request, a table is looked through for missing files at this interval. */
+const WHOLE_MS = 30_000
+
 /** The stored table behind an alias at one moment, of any model: sufficient for operations without vectors. */
 export interface LiveTexts {
   readonly table: Table
@@ -119,6 +122,8 @@ export class LiveTable {
   #trouble: string | undefined
   #writing: Connection | undefined
   #written: Table | undefined
+  /** The table in which the last look found no file missing. */
+  #whole: { readonly storedAs: string; readonly at: number } | undefined
 
   constructor(connection: Connection, options: LiveTableOptions) {
     this.#connection = connection
@@ -159,8 +164,10 @@ export class LiveTable {
     const { dir, readOnly } = this.#options
     const { storedAs } = (await this.getTexts()).table
     if (readOnly !== true && !storeOf(dir).durable) await access(dir, constants.W_OK)
-    const damaged = storeOf(dir).durable ? undefined : await damageOf(dir, storedAs)
+    const isFresh = storeOf(dir).slowReads && this.#whole?.storedAs === storedAs && performance.now() - this.#whole.at < WHOLE_MS
+    const damaged = isFresh ? undefined : await damageOf(dir, storedAs)
     if (damaged !== undefined) throw damaged
+    if (!isFresh) this.#whole = { storedAs, at: performance.now() }
     return rolledBackAt(dir, storedAs)
   }
 

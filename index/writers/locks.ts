@@ -97,12 +97,12 @@ export async function withMaintenanceLock(
  * lock (`withWriterLock`).
  * @param dir folder of the index, or its address
  * @throws index_missing if the folder has disappeared
- * @returns undefined if another live process holds the lock: try again
+ * @returns undefined if another live process holds the lock for longer than `waitMs`: try again
  */
-export async function tryJobLock(dir: string): Promise<Lock | undefined> {
+export async function tryJobLock(dir: string, waitMs = 0): Promise<Lock | undefined> {
   await checkFolder(dir)
   // The takeover fences off a stalled holder's pending writes, to any table.
-  return storeOf(dir).locks.take(within(dir, 'writer'), { waitMs: 0, onTakeover: () => fenceAll(dir) })
+  return storeOf(dir).locks.take(within(dir, 'writer'), { waitMs, onTakeover: () => fenceAll(dir) })
 }
 
 async function fenceAll(dir: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { createHash, type Hash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
-import type { Stats } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { basename } from 'node:path'
 import { at } from '../../base/at.ts'
 import { messageOf, osCode } from '../../base/errors.ts'
@@ -47,7 +47,8 @@ async function readFully(handle: FileHandle, path: string, { offset, bytes }: Pa
 }
 
 async function withHandle<T>(path: string, use: (handle: FileHandle, stats: Stats) => Promise<T>): Promise<T> {
-  await using handle = await open(path, 'r').catch((cause: unknown) => {
+  // A pipe is opened at once, and refused.
+  await using handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) => {
     const isMissing = osCode(cause) === 'ENOENT'
     throw invalid(isMissing ? `${path} is missing; download it again` : `cannot open ${path}: ${messageOf(cause)}`, path)
   })

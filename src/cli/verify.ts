@@ -1,9 +1,9 @@
 import path from 'node:path'
 import { Command } from 'commander'
 import { existsSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
 import { temporaryFolder } from '../../base/files.ts'
 import { invalidOption, notFound } from '../../base/errors.ts'
+import { readRegular } from '../../base/exists.ts'
 import type { Sample } from '../inference/worker/tasks/verify.ts'
 import { packageRoot } from '../package.ts'
 import { decimal, wholeNumber } from './program/options.ts'
@@ -34,7 +34,7 @@ export async function distanceFromF32(built: string, texts: string, buildF32: (f
 /** The lines of a text. @throws options_invalid where it has none that can be read: said before a build that takes minutes */
 export async function readTexts(file: string): Promise<string[]> {
   try {
-    const lines = new TextDecoder('utf-8', { fatal: true }).decode(await readFile(file)).split('\n')
+    const lines = new TextDecoder('utf-8', { fatal: true }).decode(await readRegular(file)).split('\n')
     const texts = lines.filter((line) => line.trim() !== '')
     if (texts.length > 0) return texts
     throw new Error('no line has text')

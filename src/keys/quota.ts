@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { orAbsent } from '../../base/exists.ts'
+import { orAbsent, readRegular } from '../../base/exists.ts'
 import { parseSealed, sealed } from '../../base/json.ts'
 import { takeLock } from '../../base/locks/lock.ts'
 import type { Admission } from '../inference/contract.ts'
@@ -130,10 +129,10 @@ export async function usageOfDay(dir: string, day = dayOf(Date.now()), onDamaged
 
 /** Saved counts. @param onDamaged called for a damaged file, which has none @throws config_invalid if it cannot be read */
 async function readUsage(dir: string, onDamaged?: (problem: string) => void): Promise<Usage> {
-  const text = await orAbsent(readFile(usageFile(dir), 'utf8')).catch((error: unknown) => {
+  const text = await orAbsent(readRegular(usageFile(dir))).catch((error: unknown) => {
     throw keysFailed(`The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, error)
   })
-  const usage = parseSealed(text ?? '')
+  const usage = parseSealed(String(text ?? ''))
   if (Value.Check(UsageSchema, usage)) return new Map(Object.entries(usage))
   if (text !== undefined) onDamaged?.(`The count of questions, ${usageFile(dir)}, is damaged: today's counts start at 0.`)
   return new Map()

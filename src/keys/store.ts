@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, readFile, rm, stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
 import { conflict, invalidOption, messageOf, notFound, osCode } from '../../base/errors.ts'
-import { orAbsent } from '../../base/exists.ts'
+import { orAbsent, readRegular } from '../../base/exists.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson, parseSealed, sealed } from '../../base/json.ts'
 import { hashKey, keysFailed, KeyRecordSchema, type KeyRecord } from './record.ts'
@@ -109,7 +109,7 @@ async function readChange(dir: string, name: string, known: KeyFile | undefined)
 /** One key by its file's name. @throws config_invalid naming the file where it cannot be read, or holds no key */
 async function readKey(dir: string, name: string): Promise<KeyRecord> {
   const file = path.join(dir, name)
-  const text = await readFile(file, 'utf8').catch(unreadable(file))
+  const text = (await readRegular(file).catch(unreadable(file))).toString()
   const stored = parseSealed(text)
   // Earlier software stored the record alone.
   const record = Value.Check(StoredSchema, stored) ? stored.key : parseJson(text)

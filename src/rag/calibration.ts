@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
 import { invalidConfig, messageOf } from '../../base/errors.ts'
-import { orAbsent } from '../../base/exists.ts'
+import { orAbsent, readRegular } from '../../base/exists.ts'
 import { isIntact, parseJson } from '../../base/json.ts'
 import type { Log } from '../inference/log.ts'
 import { CHAT_TEMPLATES } from '../text/chat-template.ts'
@@ -95,11 +94,11 @@ const validator = Compile(CalibrationSchema)
 async function loadCalibration(file: string): Promise<Calibration | undefined> {
   const invalid = (problem: string, cause?: unknown) =>
     invalidConfig('CEPE_CALIBRATION', `Calibration ${file} ${problem}: create it again (cepe calibrate).`, cause)
-  const content = await orAbsent(readFile(file, 'utf8')).catch((error: unknown) => {
+  const content = await orAbsent(readRegular(file)).catch((error: unknown) => {
     throw invalid(`cannot be read (${messageOf(error)})`, error)
   })
   if (content === undefined) return undefined
-  const value = parseJson(content)
+  const value = parseJson(content.toString())
   if (!validator.Check(value)) {
     const [problem] = validator.Errors(value)
     throw invalid(

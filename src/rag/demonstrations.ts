@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer'
-import { readFile } from 'node:fs/promises'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { invalidConfig, messageOf } from '../../base/errors.ts'
+import { readRegular } from '../../base/exists.ts'
 import { halfPairIn, parseJson, repeatedName } from '../../base/json.ts'
 import type { Demonstration } from '../text/prompt.ts'
 
@@ -22,7 +22,7 @@ const DemonstrationLine = Compile(
 export async function loadDemonstrations(file: string): Promise<Demonstration[]> {
   const invalid = (problem: string, cause?: unknown) =>
     invalidConfig('CEPE_DEMONSTRATIONS', `Demonstrations ${file}: ${problem}: set CEPE_DEMONSTRATIONS to another, or to nothing.`, cause)
-  const content = await readFile(file).catch((error: unknown) => {
+  const content = await readRegular(file).catch((error: unknown) => {
     throw invalid(messageOf(error), error)
   })
   if (!isUtf8(content)) throw invalid('it is not UTF-8')

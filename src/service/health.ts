@@ -54,18 +54,24 @@ function keysCheck({ unreadable }: Pick<Keys, 'unreadable'>): ReadinessCheck {
   return { name: 'keys', ok: true, detail: unreadable === 0 ? 'up to date' : trouble }
 }
 
+/** A store that hangs must not keep a probe waiting. */
+const INDEX_MS = 15_000
+
 /** Ready if there is a searchable table without damage, even if a newer one cannot be searched, in a folder that can be written to. */
 async function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
-  try {
+  const look = async (): Promise<string> => {
     const at = await index.check()
     const { table, passages, version } = await (await index.view()).version()
     const behind = index.behind()
     const rolledBack = at ? `; rolled back at ${at.toISOString()} to the version before an incomplete one (see _quarantine)` : ''
     const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
-    return { name: 'index', ok: true, detail: behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}` }
-  } catch (error) {
-    return { name: 'index', ok: false, detail: messageOf(error) }
+    return behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}`
   }
+  const late = delay(INDEX_MS, undefined, { ref: false }).then(() => Promise.reject(new Error(`no answer within ${INDEX_MS / 1000} s`)))
+  return Promise.race([look(), late]).then(
+    (detail) => ({ name: 'index', ok: true, detail }),
+    (error: unknown) => ({ name: 'index', ok: false, detail: messageOf(error) }),
+  )
 }
 
 /** Health of the embedders. Only the one that questions need affects readiness. */

@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { CodedError, invalidModel, messageOf, orThrow } from '../../base/errors.ts'
+import { readRegular } from '../../base/exists.ts'
 import { openTokenizer } from '../../models/tokenizer/codec.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import { chatWrap, type ChatTemplate, type Turn } from './chat-template.ts'
@@ -85,7 +85,7 @@ export function noTokenizer(modelDir: string): CodedError {
 
 async function readObject(file: string, fallback?: object): Promise<Readonly<Record<string, unknown>>> {
   try {
-    const value: unknown = JSON.parse(await readFile(file, 'utf8'))
+    const value: unknown = JSON.parse(String(await readRegular(file)))
     if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('it is not a JSON object')
     return value as Readonly<Record<string, unknown>>
   } catch (error) {

@@ -6,6 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { exists, orAbsent, readText } from '../../base/exists.ts'
 import { fileBytes, filesUnder, headOf } from '../../base/files.ts'
+import { readPublished } from '../../eval/tasks/open-domain-qa/tables.ts'
+import { readPlan } from '../../index/ingest/plan/plan.ts'
+import { readSmallFile } from '../../models/checkpoint/config/json.ts'
+import { openWeightFile } from '../../models/checkpoint/file.ts'
+import { loadManifest } from '../../models/folder.ts'
+import { readTexts } from '../../src/cli/verify.ts'
+import { chooseCalibration } from '../../src/rag/calibration.ts'
+import { loadDemonstrations } from '../../src/rag/demonstrations.ts'
 
 t.test('folders that go while a tree is read take nothing else along', async (t) => {
   const dir = await mkdtemp(join(tmpdir(), 'cepe-files-under-'))
@@ -31,6 +39,27 @@ t.test('a pipe is no file to read: its first bytes would be lost', { timeout: 60
   for (const path of [pipe, '/dev/null'])
     await t.rejects(headOf(path, 4), { code: 'not_found', message: `${path} is a pipe or a device: name a regular file.` })
   t.equal(String(await headOf(join(dir, 'file'), 2)), 'te')
+})
+
+t.test('no reader waits for a pipe', { timeout: 60_000 }, async (t) => {
+  const dir = t.testdir({ model: {}, plan: {} })
+  const [pipe, manifest, plan] = [join(dir, 'pipe'), join(dir, 'model', 'manifest.json'), join(dir, 'plan', 'plan.json')]
+  execFileSync('mkfifo', [pipe, manifest, plan])
+  const reads: Readonly<Record<string, readonly [() => Promise<unknown>, { code: string; message?: RegExp }]>> = {
+    'a file of the index': [() => readText(pipe), { code: 'store_unavailable', message: /can be read \(a pipe or a device\)/ }],
+    CEPE_CALIBRATION: [
+      () => chooseCalibration({ named: pipe, shipped: '' }, { reader: '' }),
+      { code: 'config_invalid', message: /is a pipe or a device: name a regular file/ },
+    ],
+    CEPE_DEMONSTRATIONS: [() => loadDemonstrations(pipe), { code: 'config_invalid', message: /is a pipe or a device/ }],
+    '--texts': [() => readTexts(pipe), { code: 'options_invalid' }],
+    '--golden': [() => openWeightFile(pipe), { code: 'checkpoint_invalid', message: /is not a regular file/ }],
+    '--published': [() => readPublished(pipe), { code: 'options_invalid', message: /is a pipe or a device/ }],
+    'a config': [() => readSmallFile(pipe), { code: 'not_found', message: /is a pipe or a device/ }],
+    'a manifest': [() => loadManifest(join(dir, 'model')), { code: 'model_invalid' }],
+    'a plan': [() => readPlan(join(dir, 'plan')), { code: 'not_found', message: /is a pipe or a device/ }],
+  }
+  for (const [name, [read, error]] of Object.entries(reads)) await t.rejects(read(), error, name)
 })
 
 t.test('a link to what is missing is no missing file', async (t) => {

@@ -64,6 +64,22 @@ await t.test('a folder is written by one evaluation at a time', async (t) => {
   t.equal((await run(folder)).length, items.length, 'free again afterwards')
 })
 
+await t.test('records are read in the order of their items, whatever order they ended in', async (t) => {
+  const folder = folderOf(t)
+  const stopped = run(folder, (id) => (id === 'item 3' ? Promise.reject(new Error('stopped')) : Promise.resolve()))
+  await t.rejects(stopped, { message: 'stopped' })
+  const file = path.join(folder, 'predictions.jsonl')
+  const lines = (await readFile(file, 'utf8')).trimEnd().split('\n')
+  await writeFile(file, `${lines.toReversed().join('\n')}\n`)
+  await run(folder)
+  const read = (await readStored(folder, TASK_RUNS)).records.map(({ id }) => id)
+  t.same(
+    read,
+    items.map(({ id }) => id),
+    'item 2 before item 10',
+  )
+})
+
 await t.test('a run that stops leaves its folder free', async (t) => {
   const folder = folderOf(t)
   const stopped = run(folder, (id) => (id === 'item 5' ? Promise.reject(new Error('stopped')) : Promise.resolve()))

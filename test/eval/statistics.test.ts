@@ -1,5 +1,8 @@
 import t from 'tap'
 import { estimate, estimateShare, mcnemar, pairedBootstrap, quantile, relativeSpeed, type Sample } from '../../eval/statistics/bootstrap.ts'
+import { toMarkdown } from '../../eval/report/blocks.ts'
+import { comparisonBlocks, compareRuns } from '../../eval/run/compare.ts'
+import type { TaskRun } from '../../eval/run/contract.ts'
 import { sampleIndices, seededRandom } from '../../base/random.ts'
 
 /** Each in a cluster of its own. */
@@ -72,6 +75,37 @@ t.test('paired bootstrap: a clear difference is significant, none is not', (t) =
   t.equal(clear.difference, 0.3)
   t.ok(clear.p < 0.001 && clear.low > 0.2 && clear.high < 0.4)
   t.equal(pairedBootstrap(pairs(a), 0).p, 1)
+  const oneDocument = [2, 2.2, 2.4].map((loss) => ({ cluster: 'a document', a: loss, b: loss - 0.5 }))
+  t.match(
+    pairedBootstrap(oneDocument, 0),
+    { difference: -0.5, low: Number.NaN, high: Number.NaN, p: Number.NaN },
+    'of one document nothing is known',
+  )
+  t.end()
+})
+
+t.test('rows about one question are not compared as if they were independent', (t) => {
+  const task = { name: 'altqa', metrics: [{ name: 'accuracy', label: 'accuracy', digits: 1, aggregate: 'percent' }] }
+  const run = (accuracy: number, questions: number) =>
+    ({
+      task,
+      seed: 0,
+      manifest: { subject: { files: [], settings: ['all'] } },
+      records: Array.from({ length: 12 }, (_, i) => ({
+        id: `row ${i}`,
+        cluster: `question ${i % questions}`,
+        results: [{ setting: 'all', scores: { accuracy } }],
+      })),
+    }) as unknown as TaskRun
+  const shownFor = (questions: number) =>
+    toMarkdown(comparisonBlocks(compareRuns(run(0, questions), run(1, questions))))
+      .trim()
+      .split('\n')
+      .at(-1)
+  // Of 12 independent rows: 2 / 2^12.
+  t.equal(shownFor(12), '| all | accuracy | 12 | 0.000 | 100.000 | +100.000 (100.000, 100.000) | &lt; 0.001 | &lt; 0.001 |')
+  t.equal(shownFor(2), '| all | accuracy | 12 | 0.000 | 100.000 | +100.000 (100.000, 100.000) | &lt; 0.001 | - |', 'no McNemar')
+  t.equal(shownFor(1), '| all | accuracy | 12 | 0.000 | 100.000 | +100.000 | - | - |', 'one question tells nothing')
   t.end()
 })
 

@@ -1,8 +1,8 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { readFile } from 'node:fs/promises'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { orThrow } from '../../../base/errors.ts'
+import { readRegular } from '../../../base/exists.ts'
 import { readCorpus } from '../../datasets/read.ts'
 import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
 
@@ -46,7 +46,7 @@ export async function readTexts(file: string, tokenizer: Tokenizer, textField = 
   })
   if (isPassageFile(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
   if (!/\.(jsonl?(\.gz)?|parquet)$/.test(file)) {
-    const ids = tokenizer.encode(plainText(await readFile(file), file), { bos: true })
+    const ids = tokenizer.encode(plainText(await readRegular(file), file), { bos: true })
     return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }
   }
   const wanted = 'no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.'

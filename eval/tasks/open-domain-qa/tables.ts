@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { present } from '../../../base/at.ts'
 import { messageOf } from '../../../base/errors.ts'
+import { readRegular } from '../../../base/exists.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
 import { type Block, type Column, itemTable, number, table, text } from '../../report/blocks.ts'
 import { type PublishedTables, readPublishedTables } from '../../report/published-tables.ts'
@@ -150,7 +150,7 @@ const validator = Compile(PublishedSchema)
 export async function readPublished(file?: string): Promise<Published> {
   if (file === undefined) return shipped(readPublishedTables())
   try {
-    const value: unknown = JSON.parse(await readFile(file, 'utf8'))
+    const value: unknown = JSON.parse(String(await readRegular(file)))
     if (validator.Check(value)) return value
     const [error] = validator.Errors(value)
     throw new Error(`${error?.instancePath ?? ''} ${error?.message ?? 'is not valid'}`)

@@ -1,10 +1,10 @@
-import { readFile, rm, stat } from 'node:fs/promises'
+import { rm, stat } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidIndex, messageOf } from '../../../base/errors.ts'
-import { orAbsent } from '../../../base/exists.ts'
+import { orAbsent, readRegular } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
@@ -124,9 +124,9 @@ function checkCounts({ read, rejected, accepted }: Plan, { maxRejectedShare, uni
 /** Reads the plan; undefined if planning did not complete. */
 export async function readPlan(folder: string): Promise<Plan | undefined> {
   const { plan } = jobFiles(folder)
-  const content = await orAbsent(readFile(plan, 'utf8'))
+  const content = await orAbsent(readRegular(plan))
   if (content === undefined) return undefined
-  const value = parseJson(content)
+  const value = parseJson(content.toString())
   if (Value.Check(PlanSchema, value)) return value
   throw new CodedError('internal', `${plan} is damaged: cancel the job and start it again.`, { field: plan })
 }

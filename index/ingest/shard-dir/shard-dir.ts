@@ -1,10 +1,10 @@
 import { type Static, Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { copyFile, readdir, readFile, rm } from 'node:fs/promises'
+import { copyFile, readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { type CodedError, conflict, invalidIndex, notFound, onCode, osCode } from '../../../base/errors.ts'
-import { exists } from '../../../base/exists.ts'
+import { exists, readRegular } from '../../../base/exists.ts'
 import { parseJson } from '../../../base/json.ts'
 import { makeFolder } from '../../../base/make-folder.ts'
 import type { Embed, EmbeddingModel } from '../../contract.ts'
@@ -109,7 +109,7 @@ export async function openShardDir(folder: string): Promise<ShardDir> {
 async function readRecord(folder: string): Promise<ShardDirRecord | undefined> {
   const { place } = jobFiles(folder)
   try {
-    const value = parseJson(await readFile(place, 'utf8'))
+    const value = parseJson(String(await readRegular(place)))
     if (Value.Check(ShardDirSchema, value)) return value
   } catch (error) {
     return onCode(['ENOENT', 'ENOTDIR'], () => undefined)(error)

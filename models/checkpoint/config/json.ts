@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
-import { readFile, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { Static, TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
 import { CodedError, messageOf, orThrow, osCode } from '../../../base/errors.ts'
+import { readRegular } from '../../../base/exists.ts'
 import { invalid } from '../../errors.ts'
 
 /** Configs and shard indexes take kilobytes, a tokenizer some megabytes. */
@@ -16,7 +17,7 @@ export async function readSmallFile(path: string): Promise<Uint8Array | undefine
     const { size } = await stat(path)
     if (size > MAX_JSON_BYTES)
       throw invalid(`${path} has ${size} bytes, more than the ${MAX_JSON_BYTES} that are read of such a file`, path)
-    return await readFile(path)
+    return await readRegular(path)
   } catch (thrown) {
     if (thrown instanceof CodedError) throw thrown
     if (osCode(thrown) === 'ENOENT') return undefined

@@ -8,6 +8,7 @@ import { switchTable } from '../../../index/snapshots/replace.ts'
 import { createSnapshot, deleteSnapshot, listSnapshots, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { readAlias, tableFolder } from '../../../index/versions/alias.ts'
 import { watchChanges } from '../../../index/writers/change-log.ts'
+import { tryJobLock } from '../../../index/writers/locks.ts'
 import { compactTable } from '../../../index/compaction/compact.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
@@ -251,4 +252,16 @@ await t.test('a snapshot that another process deletes in between is not found, a
     t.equal(await index.count(), 200, 'nothing of the table is lost')
   }
   t.ok(seen.has('rejected'), 'some came too late')
+})
+
+await t.test('a restore waits for what holds the lock of jobs for a moment', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await put(index, somePassages(3))
+  await createSnapshot('s', index)
+  const lock = await tryJobLock(dir)
+  const restored = restoreSnapshot('s', { ...MODEL, dir, table: 'passages' })
+  await sleep(1000)
+  await lock?.release()
+  t.equal(await restored, 3)
 })

@@ -6,6 +6,7 @@ import { passageText, type TableLocation } from '../../../index/contract.ts'
 import { openIndex } from '../../../index/open.ts'
 import { createSnapshot, listSnapshots, restoreSnapshot } from '../../../index/snapshots/snapshots.ts'
 import { verifyIndex } from '../../../index/snapshots/verify-index.ts'
+import { readinessOf } from '../../../src/service/health.ts'
 import { deleteObject, listObjects, putObject } from '../../../index/store/object-store/objects.ts'
 import { aliasPath, readAlias, tableFolder } from '../../../index/versions/alias.ts'
 import { startObjectStore, type Fault, type ObjectStore } from '../../helpers/object-store.ts'
@@ -96,6 +97,9 @@ for (const { part, how, damage } of DAMAGE)
       ),
     })
     await t.rejects(verifyIndex(location), named('later'))
+    const ready = await openIndex({ ...location, ...MODEL, consistencyMs: 0, onWarning: () => undefined })
+    t.teardown(() => ready.close())
+    t.match(await readinessOf({ index: ready }), [{ name: 'index', ok: false, detail: named('later').message }], 'not ready')
     await t.rejects(createSnapshot('broken', location), named('later'))
     const again = await openIndex({ ...location, ...MODEL, consistencyMs: 0, onWarning: () => undefined })
     t.teardown(() => again.close())
@@ -108,6 +112,17 @@ for (const { part, how, damage } of DAMAGE)
     t.equal(await restoreSnapshot('good', { ...location, ...MODEL }), 20)
     t.match(await verifyIndex(location), { passages: 20 })
   })
+
+await t.test('the probe answers while the store hangs, and is ready after', HERE, async (t) => {
+  const store = await startObjectStore(t, { answerMs: 30_000 })
+  const { location } = await filled(store)
+  const index = await openIndex({ ...location, ...MODEL, consistencyMs: 0, onWarning: () => undefined })
+  t.teardown(() => index.close())
+  store.faults.push({ when: () => true, what: 'hang' })
+  t.same(await readinessOf({ index }), [{ name: 'index', ok: false, detail: 'no answer within 15 s' }])
+  store.faults.length = 0
+  while (!(await readinessOf({ index })).every(({ ok }) => ok)) await sleep(100)
+})
 
 await t.test('a damaged alias or lock says how to mend it, and what it says works', HERE, async (t) => {
   const store = await startObjectStore(t)
