@@ -42,7 +42,8 @@ const SKIPPED_IN_A_ROW = 10
 export async function runItems<R extends ItemRecord, Item extends { readonly id: string }>(
   options: RunItemsOptions<R, Item>,
 ): Promise<R[]> {
-  const { folder, items, what, concurrency, ask, planOnly = false, onRecord = () => undefined, onCost = () => undefined } = options
+  const { folder, items, what, settings = 1, tokensOf = () => 0, concurrency, ask, planOnly = false } = options
+  const { onRecord = () => undefined, onCost = () => undefined } = options
   const run = await begun(folder, options)
   const finished = new Map(run.records.filter(({ skipped }) => !skipped?.retry).map((record) => [record.id, record]))
   finished.forEach(onRecord)
@@ -82,17 +83,15 @@ export async function runItems<R extends ItemRecord, Item extends { readonly id:
     measured = batch.flatMap(({ id }) => finished.get(id) ?? []).filter(({ skipped }) => !skipped)
   }
   const remaining = Math.max(0, left.length - begunItems) + measured.length
-  if (measured.length > 0) await unlessFailed(() => onCost(costOf(options, measured, remaining, performance.now() - started)))
+  const ms = ((performance.now() - started) / measured.length) * remaining
+  const cost: Cost = { what, items: remaining, settings, tokens: mean(measured.map(tokensOf)), ms }
+  if (measured.length > 0) await unlessFailed(() => onCost(cost))
   await pLimit(concurrency).map(planOnly ? [] : left.slice(begunItems), (item) => unlessFailed(() => askOne(item)))
   await run.writer?.close().catch((error: unknown) => {
     failure ??= { error }
   })
-  if (failure)
-    throw explained(
-      failure.error,
-      folder,
-      `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to resume.`,
-    )
+  const kept = `${finished.size} of ${items.length} ${what} are kept in ${folder}: repeat the command to resume.`
+  if (failure) throw explained(failure.error, folder, kept)
   if (planOnly) return []
   const asked = items.flatMap(({ id }) => finished.get(id) ?? [])
   const [one] = asked
@@ -130,15 +129,6 @@ function progressOf<R extends ItemRecord, Item extends { readonly id: string }>(
     const time = asked > 0 && left > 0 ? `${duration(((performance.now() - started) / asked) * left)} left` : ''
     onProgress(finished.size * settings, items.length * settings, time)
   }
-}
-
-function costOf<R extends ItemRecord, Item extends { readonly id: string }>(
-  { what, settings = 1, tokensOf = () => 0 }: RunItemsOptions<R, Item>,
-  records: readonly R[],
-  items: number,
-  ms: number,
-): Cost {
-  return { what, items, settings, tokens: mean(records.map(tokensOf)), ms: (ms / records.length) * items }
 }
 
 function nothingScored(which: string, { setting, message }: Skipped): CodedError {

@@ -1,23 +1,7 @@
 import { matMulIntegerToFloat } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import {
-  abs,
-  concat,
-  div,
-  expand,
-  f32,
-  filled,
-  i64s,
-  leadingSizes,
-  mul,
-  quantizeLinear,
-  reduceMax,
-  reshape,
-  reshapeTo,
-  sizeOf,
-  transpose,
-} from '../onnx/ops.ts'
-import { dimAt, GraphError, type Shape } from '../onnx/shapes.ts'
+import { abs, div, expand, f32, filled, mul, quantizeLinear, reduceMax, reshape, unflattenRows, sizeOf, transpose } from '../onnx/ops.ts'
+import { dimAt, type Shape } from '../onnx/shapes.ts'
 
 /*
  * Products in 8 bits with one scale for each row of the activations and one for each output of the weights. A scale for
@@ -65,16 +49,6 @@ function product(sizes: Shape): string | number {
   const named = sizes.filter((size) => typeof size === 'string')
   const fixed = sizes.reduce<number>((all, size) => (typeof size === 'number' ? all * size : all), 1)
   return named.length === 0 ? fixed : [...(fixed === 1 ? [] : [fixed]), ...named].join('*')
-}
-
-/** [rows,out] -> the leading axes of `like`, and out. */
-function unflattenRows(y: Value, like: Value): Value {
-  const shape = [...like.shape.slice(0, -1), dimAt(y.shape, -1)]
-  const named = shape.filter((size, i) => typeof size === 'string' && y.shape[i] !== size).length
-  if (named <= 1) return reshape(y, shape)
-  const out = dimAt(y.shape, -1)
-  if (typeof out === 'string') throw new GraphError('the width must be fixed')
-  return reshapeTo(y, concat([leadingSizes(like), i64s(y.graph, [out])], 0), shape)
 }
 
 /** x [...,in] times the matrix [in,out] -> [...,out]. */

@@ -6,8 +6,8 @@ import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { ropeOf } from '../blocks/rotations.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
-import { cast, compress, cumSum, i64, lessOrEqual, max, range, reduceSum, reshape, sizeOf, sub } from '../onnx/ops.ts'
-import { scoreBias } from './layer-kinds.ts'
+import { cast, compress, lessOrEqual, range, reduceSum, reshape, sizeOf } from '../onnx/ops.ts'
+import { positionsOf, scoreBias } from './layer-kinds.ts'
 import { llamaLayers } from './llama.ts'
 
 /** [1,1,L,L] for ids [n_ctx,L]: hides the tokens after each. */
@@ -28,8 +28,7 @@ export function cepeEncoderGraph(checkpoint: Checkpoint, config: CepeReaderConfi
   const params = new Params(graph, checkpoint, precision)
   const rope = ropeOf(graph, encoder, 'encoder', precision.float)
 
-  const positions = max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
-  const rotations = rope.at(positions, () => reduceSum(mask, 1))
+  const rotations = rope.at(positionsOf(mask), () => reduceSum(mask, 1))
   const keyMask = cast(mask, 'i32')
   const bias = config.causalEncoder ? causalBias(ids, precision.float) : null
   const states = params.in('encoder', (p) => {

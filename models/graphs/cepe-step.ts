@@ -6,9 +6,9 @@ import { stepCrossAttention } from '../blocks/cross-attention.ts'
 import { Params } from '../blocks/params.ts'
 import type { Precision } from '../blocks/precision.ts'
 import { Graph, type Value } from '../onnx/graph.ts'
-import { and, cast, cumSum, i64, lessOrEqual, max, range, reshape, sizeOf, slice, sub } from '../onnx/ops.ts'
+import { and, cast, lessOrEqual, range, reshape, sizeOf, slice, sub } from '../onnx/ops.ts'
 import { decoderPass, keyValueInputs, keyValueOutputs, logitsOf, phiInput } from './decoder.ts'
-import { byLayer, decoderRopes, nearBy, scoreBias, type ByLayer } from './layer-kinds.ts'
+import { byLayer, decoderRopes, nearBy, positionsOf, scoreBias, type ByLayer } from './layer-kinds.ts'
 
 const TOTAL = 'past+L'
 const TEXT_TOKENS = 'text_tokens'
@@ -19,10 +19,9 @@ const TEXT_TOKENS = 'text_tokens'
  * tokens.
  */
 function maskInputs(mask: Value, ids: Value, decoder: LlamaConfig, elem: 'f32' | 'f16'): { positions: Value; biases: ByLayer<Value> } {
-  const { graph } = mask
   const total = sizeOf(mask, 1)
   const past = sub(total, sizeOf(ids, 1))
-  const keyPositions = max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
+  const keyPositions = positionsOf(mask)
   const positions = slice(keyPositions, 1, { start: past, end: total }, 'L')
   const indices = range(reshape(total, []), TOTAL)
   const causal = lessOrEqual(reshape(indices, [1, TOTAL]), reshape(slice(indices, 0, { start: past, end: total }, 'L'), ['L', 1]))

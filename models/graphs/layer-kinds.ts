@@ -1,7 +1,7 @@
 import type { LlamaConfig, LocalLayers } from '../checkpoint/config/config.ts'
 import { ropeOf, type Rope } from '../blocks/rotations.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
-import { add, cast, f32, i64, less, range, reshape, sizeOf, sub, where } from '../onnx/ops.ts'
+import { add, cast, cumSum, f32, i64, less, max, range, reshape, sizeOf, sub, where } from '../onnx/ops.ts'
 import { type Dim, dimAt } from '../onnx/shapes.ts'
 
 /** A value for global layers and one for local layers. */
@@ -37,6 +37,12 @@ export function decoderRopes(graph: Graph, decoder: LlamaConfig, elem: 'f32' | '
       ? all
       : ropeOf(graph, { ...decoder, ropeTheta: local.ropeTheta, ropeScaling: null }, 'decoder.local', elem),
   )
+}
+
+/** Position of each token in its row: the number of unmasked ones before it; mask i64 [B,L]. */
+export function positionsOf(mask: Value): Value {
+  const { graph } = mask
+  return max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
 }
 
 /** Bias of scores: 0 where the condition holds, else low enough that softmax gives 0. */

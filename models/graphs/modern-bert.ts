@@ -3,26 +3,9 @@ import type { Params } from '../blocks/params.ts'
 import { ropeOf, rotate, type Rotations } from '../blocks/rotations.ts'
 import { multiHeadAttention } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
-import {
-  abs,
-  add,
-  cast,
-  cumSum,
-  gelu,
-  i64,
-  i64s,
-  layerNormalization,
-  lessOrEqual,
-  max,
-  mul,
-  range,
-  reshape,
-  sizeOf,
-  slice,
-  sub,
-} from '../onnx/ops.ts'
+import { abs, add, cast, gelu, i64, i64s, layerNormalization, lessOrEqual, mul, range, reshape, sizeOf, slice, sub } from '../onnx/ops.ts'
 import type { BertInput } from './bert.ts'
-import { byLayer, scoreBias } from './layer-kinds.ts'
+import { byLayer, positionsOf, scoreBias } from './layer-kinds.ts'
 
 /** Attention of a layer's tokens. */
 interface Attention {
@@ -78,7 +61,7 @@ export function modernBertStates(params: Params, config: ModernBertConfig, { ids
   const { graph, precision } = params
   const { hiddenSize, heads, window, ropeTheta } = config
   const keyMask = cast(mask, 'i32')
-  const positions = max(sub(cumSum(mask), i64(graph, 1)), i64(graph, 0))
+  const positions = positionsOf(mask)
   const attention = byLayer(config, (local): Attention => {
     const rotary = { headDim: hiddenSize / heads, window, ropeTheta: local?.ropeTheta ?? ropeTheta, ropeScaling: null }
     const rope = ropeOf(graph, rotary, local ? 'local' : 'global', precision.float)

@@ -1,18 +1,7 @@
 import type { AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './proto.ts'
 import { at, present } from '../../base/at.ts'
 import { ATTRIBUTE, EXTERNAL } from './proto.ts'
-import {
-  CONTRIB_DOMAIN,
-  CONTRIB_OPSET,
-  ELEMS,
-  fixedSize,
-  formatShape,
-  GraphError,
-  OPSET,
-  type Dim,
-  type Elem,
-  type Shape,
-} from './shapes.ts'
+import { CONTRIB_DOMAIN, CONTRIB_OPSET, ELEMS, fixedSize, formatShape, GraphError, OPSET, type Elem, type Shape } from './shapes.ts'
 
 /**
  * Bytes of the model that are read when they are written, so that a graph can be built without loading them. Weights with equal `key` have
@@ -252,7 +241,7 @@ export class Graph {
   }
 
   #infoProto(value: Value): ValueInfoProto {
-    const dim = value.shape.map((size: Dim) => (typeof size === 'number' ? { dim_value: size } : { dim_param: size }))
+    const dim = value.shape.map((size) => (typeof size === 'number' ? { dim_value: size } : { dim_param: size }))
     return { name: this.#nameOf(value), type: { tensor_type: { elem_type: ELEMS[value.elem].code, shape: { dim } } } }
   }
 

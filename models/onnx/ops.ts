@@ -239,9 +239,15 @@ export function sizeOf(x: Value, axis: number): Value {
   return node('Shape', [x], { elem: 'i64', shape: [1] }, { start: axis, end: axis + 1 })
 }
 
-/** Sizes of all axes but the last, as i64 [rank - 1]. */
-export function leadingSizes(x: Value): Value {
-  return node('Shape', [x], { elem: 'i64', shape: [x.shape.length - 1] }, { start: 0, end: -1 })
+/** [rows,out] -> the leading axes of `like`, and out. */
+export function unflattenRows(y: Value, like: Value): Value {
+  const out = dimAt(y.shape, -1)
+  const shape = [...like.shape.slice(0, -1), out]
+  const named = shape.filter((size, i) => typeof size === 'string' && y.shape[i] !== size).length
+  if (named <= 1) return reshape(y, shape)
+  if (typeof out === 'string') throw new GraphError('the width must be fixed')
+  const leading = node('Shape', [like], { elem: 'i64', shape: [like.shape.length - 1] }, { start: 0, end: -1 })
+  return reshapeTo(y, concat([leading, i64s(y.graph, [out])], 0), shape)
 }
 
 /** 0 .. n-1 as i64; n an i64 scalar. */

@@ -42,16 +42,14 @@ export function encoderBatchTokens({ dims }: CepeManifest, spareBytes = 0, proce
 export function tokenBudgetBatches(lengths: readonly number[], budget: number): number[][] {
   const order = lengths.map((length, index) => ({ length, index })).sort((a, b) => b.length - a.length || a.index - b.index)
   const batches: number[][] = []
-  let batch: number[] = []
   let longest = 0
   for (const { length, index } of order) {
-    if (batch.length > 0 && longest * (batch.length + 1) > budget) {
-      batches.push(batch)
-      batch = []
+    const batch = batches.at(-1)
+    if (batch !== undefined && longest * (batch.length + 1) <= budget) batch.push(index)
+    else {
+      batches.push([index])
+      longest = length
     }
-    if (batch.length === 0) longest = length
-    batch.push(index)
   }
-  if (batch.length > 0) batches.push(batch)
   return batches
 }

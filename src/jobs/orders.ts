@@ -77,8 +77,16 @@ export function ordersOf(desk: Desk) {
      * @param only folder in the import folder that the name must be in. Default: any
      * @throws errors of `importPath`
      */
-    addImport: async (name: string, options: JobOptions, table?: string, only?: string) =>
-      orderImport(desk, await importPath(importDir, name, only), options, table),
+    addImport: async (source: string, options: JobOptions, table?: string, only?: string) => {
+      const { path, within, isFolder } = await importPath(importDir, source, only)
+      const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
+      const name = basename(path)
+      if (isFolder) return order(desk, { name: within || name, path, files: { tables: true } }, labelled(within), { table })
+      if (ARCHIVE.test(path)) return orderFiles(desk, { files: [{ name, bytes: fileBytes(path) }], options, table })
+      if (!isDocument(path)) return order(desk, { name, path }, options, { table })
+      refuseTableOptions(options)
+      return order(desk, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
+    },
     /**
      * Commits a shard directory: a planned corpus with precomputed vectors. Resumes an unfinished job of the same directory. For the
      * command line only.
@@ -124,23 +132,6 @@ export function ordersOf(desk: Desk) {
 /** "a.md and 3 more" */
 function nameOf([first = '', ...others]: readonly string[]): string {
   return others.length === 0 ? first : `${first} and ${others.length} more`
-}
-
-async function orderImport(
-  desk: Desk,
-  { path, within, isFolder }: Awaited<ReturnType<typeof importPath>>,
-  options: JobOptions,
-  table: string | undefined,
-): Promise<Job> {
-  const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
-  const name = basename(path)
-  if (isFolder) return order(desk, { name: within || name, path, files: { tables: true } }, labelled(within), { table })
-  if (ARCHIVE.test(path)) return orderFiles(desk, { files: [{ name, bytes: fileBytes(path) }], options, table })
-  if (isDocument(path)) {
-    refuseTableOptions(options)
-    return order(desk, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
-  }
-  return order(desk, { name, path }, options, { table })
 }
 
 /** @throws invalid_request for an option that has no effect without a table */

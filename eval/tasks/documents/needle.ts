@@ -1,5 +1,5 @@
-import type { TopLevelSpec } from 'vega-lite'
 import type { ReaderClient } from '../../client/reader.ts'
+import { type Figure, figure } from '../../report/blocks.ts'
 import { linesOver } from '../../report/lines.ts'
 import { askedInTurn, type PreparedTask, type TaskItem } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
@@ -72,12 +72,13 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
   }
 }
 
-/** Plots the accuracy of every setting over the numeric values of a group, one line per setting. */
-export function accuracyOver({ settings }: TaskSummary, group: string, title: string): TopLevelSpec {
+/** Plots the accuracy of every setting over the numeric values of a group, which are `what`, one line per setting. */
+export function accuracyOver({ settings }: TaskSummary, group: string, what: string, title = group): Figure {
   const points = settings.flatMap(({ setting, groups }) =>
     groups
       .filter((score) => score.group === group && (score.scores['accuracy']?.n ?? 0) > 0)
       .map(({ value, scores }) => ({ series: setting, x: Number(value), y: scores['accuracy']?.mean ?? Number.NaN })),
   )
-  return linesOver(points, { x: title, y: 'accuracy (%)', series: 'setting' }, { domain: [0, 100] })
+  const spec = linesOver(points, { x: title, y: 'accuracy (%)', series: 'setting' }, { domain: [0, 100] })
+  return figure('accuracy', `Accuracy over ${what}, one line per setting.`, spec)
 }

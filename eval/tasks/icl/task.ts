@@ -6,7 +6,7 @@ import { questionFile } from '../../datasets/shipped.ts'
 import { invalidDataset, type ItemsFile, readItems } from '../../datasets/records.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
-import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { askedInTurn, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { optionSums, predictions, scoresOf } from './score.ts'
 
 interface Labelled {
@@ -49,9 +49,34 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const items = seeds.flatMap((seed) =>
     asked.map((test): Asked => ({ id: `${seed}: ${test.id}`, groups: {}, cluster: test.id, test, seed })),
   )
-  const classification = await classificationOf(options, { labels, pool }, client)
+  const { tokenizer, manifest } = client
+  const { bos_id: bosId } = manifest.tokens
+  const optionIds = labels.map((label) => tokenizer.encode(` ${label}`))
+  // Log-probabilities without a question.
+  const calibration = bosId === null ? labels.map(() => 0) : await optionSums([bosId], [], optionIds, client)
+  const [textName, labelName] = [present(options.text('textName')), present(options.text('labelName'))]
+  const contextTokens = Math.min(options.integer('contextTokens', 1), manifest.dims.encoder_window)
+  const render = ({ text, label }: Labelled): string => `${textName}: ${text}\n${labelName}: ${label}`
   return {
-    ...askedInTurn(items, settingsOf(options), (item, setting) => classify(item, setting, classification, client)),
+    ...askedInTurn(items, settingsOf(options), async ({ test, seed }, { name, decoder, encoder }) => {
+      const drawn = balancedDemonstrations(pool, labels, decoder + encoder, { seed, item: test.id })
+      const prompt = [...drawn.slice(0, decoder).map(render), `${textName}: ${test.text}\n${labelName}:`].join('\n\n')
+      const promptIds = tokenizer.encode(prompt, { bos: true })
+      const contextIds = drawn.slice(decoder).map((demonstration) => tokenizer.encode(render(demonstration)).slice(-contextTokens))
+      const started = performance.now()
+      const sums = await optionSums(promptIds, contextIds, optionIds, client)
+      const chosen = predictions({ sums, calibration, lengths: optionIds.map((ids) => ids.length) })
+      return {
+        setting: name,
+        scores: scoresOf(chosen, (index) => at(labels, index) === test.label),
+        output: at(labels, chosen.sum),
+        expected: [test.label],
+        demonstrations: drawn.map(({ id }) => id),
+        asked: { decoder: [promptIds], encoder: contextIds },
+        tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: 0 },
+        ms: performance.now() - started,
+      }
+    }),
     files: [test, train],
     problems: problems.list(),
   }
@@ -64,51 +89,6 @@ function settingsOf(options: TaskOptions) {
     ...options.integers('encoderShots').map((encoder) => ({ name: `${decoder} + ${encoder} in the encoder`, decoder, encoder })),
     ...(oracle > 0 ? [{ name: `${oracle} in the decoder`, decoder: oracle, encoder: 0 }] : []),
   ]
-}
-
-/** Labels to choose from, with their token ids and log-probabilities without a question, and the template of prompts. */
-async function classificationOf(
-  options: TaskOptions,
-  { labels, pool }: { readonly labels: readonly string[]; readonly pool: readonly Labelled[] },
-  client: ReaderClient,
-) {
-  const { bos_id: bosId } = client.manifest.tokens
-  const optionIds = labels.map((label) => client.tokenizer.encode(` ${label}`))
-  return {
-    labels,
-    pool,
-    optionIds,
-    calibration: bosId === null ? labels.map(() => 0) : await optionSums([bosId], [], optionIds, client),
-    textName: present(options.text('textName')),
-    labelName: present(options.text('labelName')),
-    contextTokens: Math.min(options.integer('contextTokens', 1), client.manifest.dims.encoder_window),
-  }
-}
-
-async function classify(
-  { test, seed }: Asked,
-  { name, decoder, encoder }: ReturnType<typeof settingsOf>[number],
-  { labels, optionIds, calibration, pool, textName, labelName, contextTokens }: Awaited<ReturnType<typeof classificationOf>>,
-  client: ReaderClient,
-): Promise<SettingAnswer> {
-  const render = ({ text, label }: Labelled): string => `${textName}: ${text}\n${labelName}: ${label}`
-  const drawn = balancedDemonstrations(pool, labels, decoder + encoder, { seed, item: test.id })
-  const prompt = [...drawn.slice(0, decoder).map(render), `${textName}: ${test.text}\n${labelName}:`].join('\n\n')
-  const promptIds = client.tokenizer.encode(prompt, { bos: true })
-  const contextIds = drawn.slice(decoder).map((demonstration) => client.tokenizer.encode(render(demonstration)).slice(-contextTokens))
-  const started = performance.now()
-  const sums = await optionSums(promptIds, contextIds, optionIds, client)
-  const chosen = predictions({ sums, calibration, lengths: optionIds.map((ids) => ids.length) })
-  return {
-    setting: name,
-    scores: scoresOf(chosen, (index) => at(labels, index) === test.label),
-    output: at(labels, chosen.sum),
-    expected: [test.label],
-    demonstrations: drawn.map(({ id }) => id),
-    asked: { decoder: [promptIds], encoder: contextIds },
-    tokens: { decoder: promptIds.length, encoder: contextIds.flat().length, generated: 0 },
-    ms: performance.now() - started,
-  }
 }
 
 /**

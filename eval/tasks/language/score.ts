@@ -122,7 +122,10 @@ export function methodSettings(
 const QUERY_TOKENS = 256
 
 /** Dot product of Contriever's embeddings of each context and of the beginning of the decoder's text. */
-export async function retrievalScores({ contextIds, ids }: ScoredText, client: ReaderClient): Promise<number[]> {
+export async function retrievalScores(
+  { contextIds, ids }: Pick<ScoredText, 'contextIds' | 'ids'>,
+  client: ReaderClient,
+): Promise<number[]> {
   const texts = [ids.slice(0, QUERY_TOKENS), ...contextIds].map((part) => client.tokenizer.decode(part))
   const [query, ...contexts] = await client.embed(texts)
   return contexts.map((context) => dot(query ?? new Float32Array(0), context))

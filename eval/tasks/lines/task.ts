@@ -4,7 +4,6 @@ import { at } from '../../../base/at.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { readItems } from '../../datasets/records.ts'
-import { figure } from '../../report/blocks.ts'
 import type { PreparedTask, Task } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
@@ -16,9 +15,7 @@ export const lines: Task = {
   prepare,
   figures: (summary) => {
     const unit = summary.settings.some(({ groups }) => groups.some(({ group }) => group === 'lines')) ? 'lines' : 'tokens'
-    return [
-      figure('accuracy', `Accuracy over the length of the prompt in ${unit}, one line per setting.`, accuracyOver(summary, unit, unit)),
-    ]
+    return [accuracyOver(summary, unit, `the length of the prompt in ${unit}`)]
   },
 }
 

@@ -6,17 +6,7 @@ import { figure } from '../../report/blocks.ts'
 import { askedInTurn, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { demoCorpus } from '../../datasets/shipped.ts'
-import {
-  type Method,
-  METHODS,
-  methodSettings,
-  overLength,
-  perplexityOf,
-  retrievalScores,
-  type ScoredText,
-  scoreText,
-  sizesOf,
-} from '../language/score.ts'
+import { type Method, METHODS, methodSettings, overLength, perplexityOf, retrievalScores, scoreText, sizesOf } from '../language/score.ts'
 import { isPassageFile, joinTexts, type LanguageText, readTexts, slices } from '../language/texts.ts'
 
 /** Long-context language modelling: Table 1 of the paper. */
@@ -61,9 +51,15 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const byScores = options.word('replugWeights', ['uniform', 'scores']) === 'scores'
   return {
     ...askedInTurn(windows, settings, async ({ text, start }, { name, method, contexts }) => {
-      const scored = cut(text, start, { total, contexts, contextTokens, decoderTokens, scoredTokens })
-      const contextScores = method === 'replug' && byScores ? await retrievalScores(scored, client) : scored.contextScores
-      return { setting: name, ...(await scoreText(method, { ...scored, contextScores }, client, cache)) }
+      // The window's last tokens go to the decoder, those before are contexts. Files with separate preceding tokens are cut there.
+      const { before, ids: all } = text
+      const earlier = before ?? all.slice(start, start + total - decoderTokens)
+      const ids = before ? all.slice(0, decoderTokens) : all.slice(start + total - decoderTokens, start + total)
+      if (earlier.length < contexts * contextTokens || ids.length < decoderTokens)
+        throw new CodedError('unprocessable', `The text has fewer than ${contexts} x ${contextTokens} + ${decoderTokens} tokens.`)
+      const contextIds = slices(earlier.slice(earlier.length - contexts * contextTokens), contextTokens)
+      const contextScores = method === 'replug' && byScores ? await retrievalScores({ contextIds, ids }, client) : contextIds.map(() => 0)
+      return { setting: name, ...(await scoreText(method, { contextIds, ids, scoredTokens, contextScores }, client, cache)) }
     }),
     files: [data],
     problems: problems.list(),
@@ -92,21 +88,4 @@ function windowsOf(
     const starts = Array.from({ length: 1 + Math.max(0, Math.ceil((text.ids.length - total) / step) - 1) }, (_, i) => i * step)
     return starts.map((start) => ({ id: `${text.id} @ ${start}`, groups: {}, cluster: text.id, text, start }))
   })
-}
-
-/** In tokens, except `contexts`. */
-type CutSizes = Readonly<Record<'total' | 'contexts' | 'contextTokens' | 'decoderTokens' | 'scoredTokens', number>>
-
-/** The window's last tokens go to the decoder, those before are contexts. Files with separate preceding tokens are cut there. */
-function cut(
-  { ids, before }: LanguageText,
-  start: number,
-  { total, contexts, contextTokens, decoderTokens, scoredTokens }: CutSizes,
-): ScoredText {
-  const earlier = before ?? ids.slice(start, start + total - decoderTokens)
-  const decoder = before ? ids.slice(0, decoderTokens) : ids.slice(start + total - decoderTokens, start + total)
-  if (earlier.length < contexts * contextTokens || decoder.length < decoderTokens)
-    throw new CodedError('unprocessable', `The text has fewer than ${contexts} x ${contextTokens} + ${decoderTokens} tokens.`)
-  const contextIds = slices(earlier.slice(earlier.length - contexts * contextTokens), contextTokens)
-  return { contextIds, ids: decoder, scoredTokens, contextScores: contextIds.map(() => 0) }
 }

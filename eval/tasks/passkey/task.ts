@@ -3,7 +3,7 @@ import type { ReaderClient } from '../../client/reader.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
 import type { PreparedTask, Task } from '../../run/contract.ts'
-import { figure, table, text, type Block } from '../../report/blocks.ts'
+import { table, text, type Block } from '../../report/blocks.ts'
 import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
 import { NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
@@ -74,13 +74,7 @@ export const passkey: Task = {
   ...taskData('passkey'),
   derived: [{ name: 'effective_window', label: 'effective window', aggregate: 'mean', digits: 0, of: windowOf }],
   prepare,
-  figures: (summary) => [
-    figure(
-      'accuracy',
-      'Accuracy over the distance between key and question, one line per setting.',
-      accuracyOver(summary, 'distance', 'tokens between key and end'),
-    ),
-  ],
+  figures: (summary) => [accuracyOver(summary, 'distance', 'the distance between key and question', 'tokens between key and end')],
   tables: effectiveWindows,
 }
 

@@ -6,7 +6,7 @@ import { figure, table, text, type Block } from '../../report/blocks.ts'
 import type { TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
 import type { TaskSummary } from '../../run/summary.ts'
-import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { askedInTurn, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { type Method, methodSettings, nearest, overLength, perplexityOf, scoreText, sizesOf } from '../language/score.ts'
 import { isPassageFile, joinTexts, type LanguageText, readTexts, slices } from '../language/texts.ts'
 
@@ -45,9 +45,6 @@ function averages({ settings }: TaskSummary): Block[] {
   ]
 }
 
-/** Lengths in tokens; `queryTokens` are the first of a sequence. */
-type Sizes = Readonly<Record<'contextTokens' | 'decoderTokens' | 'queryTokens', number>>
-
 async function prepare(options: TaskOptions, client: ReaderClient): Promise<PreparedTask> {
   const { tokens: queryTokens, ...lengths } = sizesOf(options, 'queryTokens', 'score')
   const sizes = { ...lengths, queryTokens }
@@ -73,24 +70,13 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   return {
     files: [data],
     problems: problems.list(),
-    ...askedInTurn(items, settings, (sequence, setting) => askSequence(sequence, setting, sizes, client)),
+    ...askedInTurn(items, settings, async ({ ids, contexts }, { name, method, contexts: k }) => {
+      const used = contexts.slice(0, k)
+      const contextIds = used.map((context) => context.ids.slice(0, sizes.contextTokens))
+      const scored = { contextIds, ids, scoredTokens: ids.length - queryTokens, contextScores: used.map(({ score }) => score) }
+      return { setting: name, ...(await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })) }
+    }),
   }
-}
-
-async function askSequence(
-  { ids, contexts }: Sequence,
-  { name, method, contexts: k }: ReturnType<typeof methodSettings>[number],
-  { contextTokens, queryTokens }: Sizes,
-  client: ReaderClient,
-): Promise<SettingAnswer> {
-  const used = contexts.slice(0, k)
-  const scored = {
-    contextIds: used.map((context) => context.ids.slice(0, contextTokens)),
-    ids,
-    scoredTokens: ids.length - queryTokens,
-    contextScores: used.map(({ score }) => score),
-  }
-  return { setting: name, ...(await scoreText(method, scored, client, { sinks: 0, recent: 1, stride: 1 })) }
 }
 
 function perDomain(items: readonly Sequence[], most: number): Sequence[] {
@@ -101,8 +87,8 @@ function perDomain(items: readonly Sequence[], most: number): Sequence[] {
   })
 }
 
-/** With the contexts per sequence. */
-type Retrieval = Sizes & Readonly<Record<'most' | 'domains', number>>
+/** Lengths in tokens, `queryTokens` of the beginning of a sequence; contexts per sequence; articles that are asked about. */
+type Retrieval = Readonly<Record<'contextTokens' | 'decoderTokens' | 'queryTokens' | 'most' | 'domains', number>>
 
 /** Sequences and a corpus from articles: alternating parts of the length of a sequence. */
 async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, client: ReaderClient): Promise<Sequence[]> {

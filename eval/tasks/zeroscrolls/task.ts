@@ -6,7 +6,7 @@ import { bestOver, f1 } from '../../metrics/answer.ts'
 import { rougeL, rougeN } from '../../metrics/rouge.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import { taskData } from '../../run/task-data.ts'
-import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { askedInTurn, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { generateText, promptSizes, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/plan-document.ts'
 import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.ts'
@@ -14,19 +14,6 @@ import { documentHead, questionText, type ScrollsSet, scrollsSets } from './sets
 
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
 export const zeroscrolls: Task = { ...taskData('zeroscrolls'), prepare }
-
-interface Asking {
-  readonly set: ScrollsSet
-  /** With [INST] ... [/INST] around the prompt. */
-  readonly template: boolean
-  readonly maxNewTokens: number
-  readonly temperature: number
-  /** Tokens of the prompt, and of a chunk in the encoder. */
-  readonly promptTokens: number
-  readonly chunkTokens: number
-}
-
-type Setting = ReturnType<typeof settingsOf>[number]
 
 interface Asked extends TaskItem {
   readonly example: ScrollsExample
@@ -42,12 +29,27 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const read = data === undefined ? await articlesWithQuestions(demoCorpus(), questionFile('test.jsonl')) : await readScrolls(data, set)
   const maxNewTokens = options.integer('maxNewTokens', 1, { otherwise: set.maxNewTokens })
   const wanted = options.integers('encoderTokens')
-  const asking: Asking = {
-    set,
-    maxNewTokens,
-    temperature: options.decimal('temperature'),
-    template: options.word('chatTemplate', ['none', 'inst']) === 'inst',
-    ...promptSizes(options, { maxNewTokens, needsEncoder: wanted.some((tokens) => tokens > 0), without: '--encoder-tokens 0' }, client),
+  const temperature = options.decimal('temperature')
+  // With [INST] ... [/INST] around the prompt.
+  const template = options.word('chatTemplate', ['none', 'inst']) === 'inst'
+  const needed = { maxNewTokens, needsEncoder: wanted.some((tokens) => tokens > 0), without: '--encoder-tokens 0' }
+  const { promptTokens: decoderTokens, chunkTokens } = promptSizes(options, needed, client)
+  const { tokenizer } = client
+  /** Ids of a document with its head, and of the text after it. */
+  const idsOf = ({ document, query }: ScrollsExample) => ({
+    documentIds: tokenizer.encode(documentHead(set) + document, { bos: true }),
+    headIds: template ? tokenizer.encode('[INST] ') : [],
+    question: (omitted: boolean) => tokenizer.encode(questionText(set, query, omitted) + (template ? ' [/INST]' : '')),
+  })
+  const lengthsOf = (example: ScrollsExample) => {
+    const { documentIds, headIds, question } = idsOf(example)
+    return { document: documentIds.length, question: headIds.length + question(false).length }
+  }
+  const splitFor = (example: ScrollsExample, encoderTokens: number) => {
+    const { documentIds, headIds, question } = idsOf(example)
+    const whole = question(false)
+    const isCut = encoderTokens === 0 && documentIds.length + whole.length > decoderTokens
+    return splitDocument({ documentIds, headIds, questionIds: isCut ? question(true) : whole, decoderTokens, encoderTokens, chunkTokens })
   }
   const seeds = set.sampling ? options.integers('seeds') : [undefined]
   const most = options.integer('items', 1)
@@ -58,17 +60,23 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
       return { id, groups: {}, cluster: example.rowOf ?? example.id, example, seed }
     }),
   )
-  const { reached, idle } = reachingEncoder(wanted, examples, (example) => lengthsOf(example, asking, client), asking.promptTokens)
-  const settings = settingsOf(reached, asking.template)
+  const { reached, idle } = reachingEncoder(wanted, examples, lengthsOf, decoderTokens)
+  const settings = settingsOf(reached, template)
   const problems = new ProblemLog()
-  for (const { name } of settingsOf(idle, asking.template))
-    problems.add(`setting gives the encoder no more of any document than the one before (decoder: ${asking.promptTokens} tokens)`, name)
+  for (const { name } of settingsOf(idle, template))
+    problems.add(`setting gives the encoder no more of any document than the one before (decoder: ${decoderTokens} tokens)`, name)
   if (settings.length === 0)
     throw invalidOption(
-      `Every document fits into the decoder's ${asking.promptTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
+      `Every document fits into the decoder's ${decoderTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
     )
   return {
-    ...askedInTurn(items, settings, (item, setting) => askExample(item, setting, asking, client)),
+    ...askedInTurn(items, settings, async ({ example, seed }, { name, encoderTokens }) => {
+      const minNewTokens = Math.min(set.minNewTokens, maxNewTokens)
+      const sampling = seed === undefined ? undefined : { temperature, topP: 0.95, seed }
+      const limits = { maxNewTokens, minNewTokens, stopAtLineEnd: set.stopAtLineEnd, sampling }
+      const { output, ...cost } = await generateText(splitFor(example, encoderTokens), limits, client)
+      return { setting: name, scores: scored(set, output, example.answers), output, expected: [...example.answers], ...cost }
+    }),
     files: read.files,
     problems: problems.list(),
   }
@@ -79,37 +87,6 @@ function settingsOf(encoderTokens: readonly number[], template: boolean) {
     name: `${tokens === 0 ? 'decoder-only' : 'cepe'}, ${tokens} tokens in the encoder${template ? ' (chat template)' : ''}`,
     encoderTokens: tokens,
   }))
-}
-
-async function askExample({ example, seed }: Asked, setting: Setting, asking: Asking, client: ReaderClient): Promise<SettingAnswer> {
-  const { set, maxNewTokens, temperature } = asking
-  const minNewTokens = Math.min(set.minNewTokens, maxNewTokens)
-  const sampling = seed === undefined ? undefined : { temperature, topP: 0.95, seed }
-  const split = splitFor(example, asking, setting.encoderTokens, client)
-  const { output, ...cost } = await generateText(split, { maxNewTokens, minNewTokens, stopAtLineEnd: set.stopAtLineEnd, sampling }, client)
-  return { setting: setting.name, scores: scored(set, output, example.answers), output, expected: [...example.answers], ...cost }
-}
-
-/** Ids of a document with its head, and of the text after it. */
-function idsOf({ document, query }: ScrollsExample, { set, template }: Asking, { tokenizer }: ReaderClient) {
-  return {
-    documentIds: tokenizer.encode(documentHead(set) + document, { bos: true }),
-    headIds: template ? tokenizer.encode('[INST] ') : [],
-    question: (omitted: boolean) => tokenizer.encode(questionText(set, query, omitted) + (template ? ' [/INST]' : '')),
-  }
-}
-
-function lengthsOf(example: ScrollsExample, asking: Asking, client: ReaderClient) {
-  const { documentIds, headIds, question } = idsOf(example, asking, client)
-  return { document: documentIds.length, question: headIds.length + question(false).length }
-}
-
-function splitFor(example: ScrollsExample, asking: Asking, encoderTokens: number, client: ReaderClient) {
-  const { promptTokens: decoderTokens, chunkTokens } = asking
-  const { documentIds, headIds, question } = idsOf(example, asking, client)
-  const whole = question(false)
-  const isCut = encoderTokens === 0 && documentIds.length + whole.length > decoderTokens
-  return splitDocument({ documentIds, headIds, questionIds: isCut ? question(true) : whole, decoderTokens, encoderTokens, chunkTokens })
 }
 
 function scored({ metric }: ScrollsSet, output: string, answers: readonly string[]): Record<string, number> {

@@ -24,7 +24,7 @@ export function isFinal(state: JobState): boolean {
 export const DEFAULT_REJECTED_SHARE = 0.01
 
 /** An option of a job: its description, then its kind with bounds. */
-function option(description: string) {
+export function option(description: string) {
   return {
     flag: () => Type.Optional(Type.Boolean({ description })),
     integer: (minimum: number, maximum: number) => Type.Optional(Type.Integer({ minimum, maximum, description })),

@@ -27,11 +27,7 @@ export function unknownJob(id: string): CodedError {
 
 /** Jobs on disk, one folder each, shared by all processes that use the folder. */
 export class JobStore {
-  readonly dir: string
-
-  constructor(dir: string) {
-    this.dir = dir
-  }
+  constructor(readonly dir: string) {}
 
   /** Ids sort by creation: above all others, also if the clock was set back since. */
   async newId(): Promise<string> {

@@ -96,50 +96,43 @@ async function* folderItems(files: readonly ListedFile[], reading: FolderReading
 async function itemsOf(file: ListedFile, reading: FolderReading, reader: PassageReader): Promise<Items> {
   const { options, bounds, signal, stored } = reading
   const { maxBytes, ocr } = bounds
-  const leaveOut = (left: LeftOutFile): Rejected[] => {
-    if (WITHOUT_PASSAGES.includes(left.problem)) reading.onEmptied?.(sourceOf(left.file, options.label))
-    return [{ file: left.file, line: 0, reason: left.problem, detail: left.detail }]
+  const leaveOut = (problem: FileProblem, detail: string): Rejected[] => {
+    if (WITHOUT_PASSAGES.includes(problem)) reading.onEmptied?.(sourceOf(file.file, options.label))
+    return [{ file: file.file, line: 0, reason: problem, detail }]
   }
-  if ('problem' in file) return leaveOut(file)
+  if ('problem' in file) return leaveOut(file.problem, file.detail)
   if ('unchanged' in file) return stored === undefined ? [] : storedItems(file.file, stored)
   const { sha256 } = file
   // A file that is gone is reported by its reader.
   if (sha256 !== undefined && (await sha256OfFile(file.path, signal).catch(() => sha256)) !== sha256)
-    return leaveOut({
-      file: file.file,
-      problem: 'unreadable',
-      detail: 'It has changed on the disk since it was uploaded: upload it again.',
-    })
+    return leaveOut('unreadable', 'It has changed on the disk since it was uploaded: upload it again.')
   // The type of a web page is declared by its server, not by its name.
   if (file.mediaType === undefined && TABLE.test(file.file)) return tableItems(file, reading)
-  if (ocr === '' && typeOfName(file.file) === 'image') return leaveOut({ file: file.file, problem: 'not_supported', detail: NEEDS_OCR })
-  if (file.bytes > maxBytes) return leaveOut(tooLarge(file.file, file.bytes, maxBytes))
+  if (ocr === '' && typeOfName(file.file) === 'image') return leaveOut('not_supported', NEEDS_OCR)
   const bytes = await bytesOf(file, maxBytes)
-  if (!Buffer.isBuffer(bytes)) return leaveOut(bytes)
+  if (!Buffer.isBuffer(bytes)) return leaveOut(bytes.problem, bytes.detail)
   try {
     const name = path.basename(isPageAddress(file.file) ? new URL(file.file).pathname : file.file)
     const hints = { encoding: file.encoding ?? options.encoding, mediaType: file.mediaType }
     const words = options.split_words ?? SPLIT_WORDS.byDefault
     return documentItems(file, await reader.read({ bytes, name, ...hints }, { words, signal }), reading)
   } catch (error) {
-    if (error instanceof DocumentError) return leaveOut({ file: file.file, problem: error.problem, detail: error.message })
+    if (error instanceof DocumentError) return leaveOut(error.problem, error.message)
     throw error
   }
 }
 
-async function bytesOf({ file, path }: FolderFile, maxBytes: number): Promise<Buffer | LeftOutFile> {
+async function bytesOf({ file, path, bytes }: FolderFile, maxBytes: number): Promise<Buffer | LeftOutFile> {
+  const problem = (size: number) => `The file has ${size} bytes; ${maxBytes} are read at most (CEPE_DOCUMENT_MB).`
+  if (bytes > maxBytes) return { file, problem: 'too_large', detail: problem(bytes) }
   try {
     // The file may have been replaced since it was listed: do not follow a link, do not block on a pipe.
     await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
     const { size } = await handle.stat()
-    return size > maxBytes ? tooLarge(file, size, maxBytes) : await handle.readFile()
+    return size > maxBytes ? { file, problem: 'too_large', detail: problem(size) } : await handle.readFile()
   } catch (error) {
     return unreadable(file, error)
   }
-}
-
-function tooLarge(file: string, bytes: number, most: number): LeftOutFile {
-  return { file, problem: 'too_large', detail: `The file has ${bytes} bytes; ${most} are read at most (CEPE_DOCUMENT_MB).` }
 }
 
 /** Rejects an id of an earlier file: different tables may contain the same ids. */

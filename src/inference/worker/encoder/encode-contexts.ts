@@ -39,9 +39,7 @@ export async function encodeContexts(encoder: ContextEncoder, input: EncoderInpu
     await yieldPoint()
     missing.set(key, ids())
   }
-  const fresh = await encodeRows(encoder, [...missing.values()], yieldPoint)
-  for (const [index, key] of [...missing.keys()].entries()) {
-    const states = fresh[index] ?? NO_STATES
+  for (const [key, states] of await encodeMissing(encoder, missing, yieldPoint)) {
     known.set(key, states)
     cache.set(key, states)
     store?.keep(key, states)
@@ -75,10 +73,9 @@ export async function encodeAhead(encoder: ContextEncoder, input: EncoderInput, 
     await yieldPoint()
     if (!(await store.has(key))) missing.set(key, ids())
   }
-  const states = await encodeRows(encoder, [...missing.values()], yieldPoint)
   let [stored, bytes] = [0, 0]
-  for (const [index, key] of [...missing.keys()].entries()) {
-    const written = await store.write(key, at(states, index))
+  for (const [key, states] of await encodeMissing(encoder, missing, yieldPoint)) {
+    const written = await store.write(key, states)
     if (written > 0) stored++
     bytes += written
   }
@@ -100,15 +97,15 @@ function contextSources({ manifest, tokenizer }: ContextEncoder, { contexts, con
 
 const NO_STATES: ContextStates = new Float32Array(0)
 
-/** States of each row of ids, in order; rows of similar length share a run, and other tasks run in between. */
-async function encodeRows(
+/** States of ids by key, in order; rows of similar length share a run, and other tasks run in between. */
+async function encodeMissing(
   { graph, manifest, batchTokens, codec }: ContextEncoder,
-  rows: readonly (readonly number[])[],
+  missing: ReadonlyMap<string, readonly number[]>,
   yieldPoint: YieldPoint,
-): Promise<ContextStates[]> {
-  const states = rows.map(() => NO_STATES)
+): Promise<ReadonlyMap<string, ContextStates>> {
+  const states = new Map([...missing.keys()].map((key) => [key, NO_STATES]))
   // An empty context has no states, and attention over a fully masked row is undefined.
-  const filled = [...rows.entries()].filter(([, ids]) => ids.length > 0)
+  const filled = [...missing].filter(([, ids]) => ids.length > 0)
   if (!graph) return states
   const lengths = filled.map(([, ids]) => ids.length)
   for (const batch of tokenBudgetBatches(lengths, batchTokens)) {
@@ -118,7 +115,7 @@ async function encodeRows(
     const phi = floats(await graph.run(padRight(padded, manifest.tokens.pad_id ?? 0)), 'phi')
     const sizes = padded.map((ids) => ids.length * manifest.dims.encoder_hidden_size)
     const packed = await codec.pack(phi, sizes)
-    for (const [i, [index]] of members.entries()) states[index] = at(packed, i)
+    for (const [i, [key]] of members.entries()) states.set(key, at(packed, i))
   }
   return states
 }
