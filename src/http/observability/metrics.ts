@@ -76,7 +76,7 @@ function registerProcessMetrics(registry: Registry, processes: () => readonly Pr
   byRole('cepe_inference_resident_memory_bytes', 'Memory of the inference processes at their last messages.', (status) => status.rssBytes)
   byRole('cepe_state_cache_bytes', 'Cached encoder states and keys and values of prompts in memory.', (status) => status.cache?.bytes)
   byRole('cepe_inference_restarts_total', 'Inference processes replaced since the start.', (status) => status.restarts, Counter)
-  const help = 'Encoder states of passages and blocks of prompts looked up; counts restart when a process is replaced.'
+  const help = 'Encoder states of passages and beginnings of prompts looked up; counts restart when a process is replaced.'
   sampled(registry, 'cepe_state_cache_lookups_total', { help, label: 'outcome', type: Counter }, () =>
     processes().flatMap(({ cache }) => [['hit', cache?.hits] as const, ['miss', cache?.misses] as const]),
   )

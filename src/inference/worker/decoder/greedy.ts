@@ -24,7 +24,7 @@ export async function greedy(
   encoded: EncodedContexts,
 ): Promise<GreedyAnswer> {
   const { promptIds, maxNewTokens, wantsTokenShares } = request
-  const begun = prompts(promptIds, encoded.phi)
+  const begun = prompts.begin(promptIds, encoded.phi)
   const feeds = { ...promptFeeds(promptIds, begun), ...commonFeeds(request, encoded, maxNewTokens) }
   const outputs = await generate.run(feeds, begun.keep ? undefined : ANSWER)
   begun.keep?.(outputs)
@@ -61,7 +61,7 @@ export async function greedyInPieces(
   const attention: Float32Array[] = []
   let [prompt, since]: Feeds[] = [{}, {}]
   const begin = async (): Promise<Feeds> => {
-    const begun = prompts(promptIds, encoded.phi)
+    const begun = prompts.begin(promptIds, encoded.phi)
     const outputs = await generate.run({ ...promptFeeds(promptIds, begun), ...common })
     begun.keep?.(outputs)
     prompt = renamed(outputs, 'prompt', 'prompt')

@@ -39,9 +39,8 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
   }
   // Their runs grow with passages and prompt; the encoder's have a bounded size.
   const decoderOptions = { ...graphOptions, arena: false }
-  const promptStates = createStateCache(options.promptCacheBytes)
   const generateGraph = await loadModelGraph(graphs.generate, decoderOptions)
-  const prompts = createPromptCache(promptStates, generateGraph, manifest)
+  const prompts = createPromptCache(options.promptCacheBytes, generateGraph, manifest)
   const later = (file: string): (() => Promise<Graph>) => {
     let graph: Promise<Graph> | undefined
     const load = (): Promise<Graph> => {
@@ -71,7 +70,6 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
     encoder,
     generateGraph,
     prompts,
-    promptStates,
     continueGraph: later(graphs.continue),
     stepModel: async (): Promise<StepModel> => ({
       graph: await stepGraph(),

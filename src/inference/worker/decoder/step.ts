@@ -75,6 +75,7 @@ interface Prompt {
 
 /** Reads one prompt in chunks. @returns its past and the logits [vocab_size] after its last token */
 export async function prefill(model: StepModel, { ids, following = 0 }: Prompt, phi: Tensor, yieldPoint: YieldPoint) {
+  await yieldPoint()
   const { tokens = 0, before = {} } = (await model.beginning?.(ids, phi)) ?? {}
   let past = emptyPast(model, ids.length + following)
   if (tokens > 0) past = { ...past, ...pastOf(model, [new Array<number>(tokens).fill(1)], (name) => output(before, `before.${name}`)) }

@@ -6,7 +6,7 @@ import { castModel } from '../../../../models/graphs/cast.ts'
 import type { StateDtype } from '../../protocol.ts'
 import { float16, float32, floats, halves, loadGraph } from '../runtime/session.ts'
 
-/** Encoder states of one passage, [tokens, d_enc] row-major, as bit patterns for f16; or keys and values of a prompt's tokens. */
+/** Encoder states of one passage, [tokens, d_enc] row-major; bit patterns for f16. */
 export type ContextStates = Float32Array | Uint16Array
 
 /** Bytes counted per entry in addition to the states: key, map entry and array header. */
@@ -27,7 +27,6 @@ export function createStateCache(maxBytes: number) {
   })
   let [hits, misses] = [0, 0]
   return {
-    maxBytes,
     get: (key: string): ContextStates | undefined => {
       const found = cache.get(key)
       if (found === undefined) misses++

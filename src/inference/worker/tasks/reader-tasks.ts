@@ -31,7 +31,7 @@ export async function createReaderTasks(
     replug: (request, yieldPoint) => replugTask(model, request, { yieldPoint }),
     encodeAhead: (input, yieldPoint) => encodeAhead(model.encoder, input, yieldPoint),
     score: (request, yieldPoint) => scoreTask(model, request, yieldPoint),
-    cacheCounts: () => totalCounts([model.encoder.cache.counts(), model.promptStates.counts()]),
+    cacheCounts: () => totalCounts([model.encoder.cache.counts(), model.prompts.counts()]),
   }
 }
 
