@@ -24,12 +24,10 @@ export function servicesClient(started: Pick<Services, 'answering' | 'close'>): 
   return {
     name: 'in process',
     hasEncoder: manifest.graphs.encoder !== null,
-    defaults: () =>
-      Promise.resolve({
-        ...manifest.qa_defaults,
-        ...defaultPrompt(manifest, services.demonstrations, services.chatTemplate),
-        weights: weightsOf(manifest),
-      }),
+    defaults: () => {
+      const prompt = defaultPrompt(manifest, services.demonstrations, services.chatTemplate)
+      return Promise.resolve({ ...manifest.qa_defaults, ...prompt, weights: weightsOf(manifest) })
+    },
     answer: (request) => answerQuestion(request, services),
     search: (request) => search(request, services, { admitted: true }),
     close: () => started.close(),

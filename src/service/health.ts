@@ -28,9 +28,7 @@ function processStatus(role: string, supervised: readonly Supervised[]): Process
     ready: sum(pools.map(({ ready }) => ready)),
     restarts: sum(pools.map(({ restarts }) => restarts)),
     rssBytes: sum(children.map(({ rssBytes }) => rssBytes)),
-    ...(caches.length > 0 && {
-      cache: totalCounts(caches),
-    }),
+    ...(caches.length > 0 && { cache: totalCounts(caches) }),
   }
 }
 

@@ -164,13 +164,10 @@ export async function answerDefaults(config: Config, log?: Log) {
   const manifest = await loadCepeManifest(config.READER_DIR)
   const templates = await chatTemplates(config, log)
   const prompt = defaultPrompt(manifest, demonstrations, templates.chatTemplate)
+  const judged = { reader: modelId(manifest), weights: weightsOf(manifest), ...prompt }
   return {
     demonstrations,
-    calibration: await chooseCalibration(
-      calibrationFiles(config),
-      { reader: modelId(manifest), weights: weightsOf(manifest), ...prompt },
-      log,
-    ),
+    calibration: await chooseCalibration(calibrationFiles(config), judged, log),
     minConfidence: config.MIN_CONFIDENCE,
     ...templates,
   }
