@@ -83,5 +83,8 @@ await t.test('a text file is a document, or a table where it begins as one; fold
   t.match((await check(file('note.txt'))).stdout, /1 file readable, 1 passages/)
   t.match((await check(file('table.txt'))).stdout, /table\.txt: 1 lines, 0 rejected, 1 passages/)
   t.match((await check(file('sounds'))).stderr, /sounds holds neither tables .* nor documents/)
-  t.match(await check(file('sounds/a.flac')), { code: 1, stdout: /a\.flac: not_supported: Files of this kind are not read[^]*a job would fail/ })
+  t.match(await check(file('sounds/a.flac')), {
+    code: 1,
+    stdout: /a\.flac: not_supported: Files of this kind are not read[^]*a job would fail/,
+  })
 })
