@@ -55,14 +55,8 @@ function runningOf(key: string, lines: readonly Line[], pages: number): readonly
   return key.startsWith(SEPARATE) ? lines.slice(1) : lines
 }
 
-interface Edge {
-  readonly line: Line
-  /** Distance to the next line inwards; 0 without one. */
-  readonly gap: number
-  readonly isOuter: boolean
-}
-
-function edgesOf(page: readonly Line[]): Edge[] {
+/** Lines at the edges of a page, with the distance to the next line inwards; 0 without one. */
+function edgesOf(page: readonly Line[]) {
   return page.flatMap((line, i) => {
     const fromEnd = page.length - 1 - i
     const depth = Math.min(i, fromEnd)
@@ -73,7 +67,7 @@ function edgesOf(page: readonly Line[]): Edge[] {
 }
 
 /** The line itself, if it is no content. The last line of a bill may be the same on all pages. */
-function textKeys({ line, gap, isOuter }: Edge, leading: number): string[] {
+function textKeys({ line, gap, isOuter }: ReturnType<typeof edgesOf>[number], leading: number): string[] {
   const isSeparate = gap > APART_GAP * leading
   const text = inline(line.text)
   return [...(isSeparate ? [SEPARATE + text] : []), ...(isSeparate || (isOuter && !/[\d\t]|[.!?]$/.test(line.text)) ? [OUTER + text] : [])]
