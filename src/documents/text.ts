@@ -34,8 +34,9 @@ export function readText(bytes: Uint8Array, hints: Pick<DocumentFile, 'mediaType
   const { mediaType = '', encoding, isHtml = false } = hints
   const marked = markedEncoding(bytes)
   const said = CHARSET.exec(mediaType)?.[1]
-  if (said !== undefined) checkKnown(said)
-  if (encoding !== undefined) checkKnown(encoding)
+  for (const one of [said, encoding])
+    if (one !== undefined && !isKnown(one))
+      throw new DocumentError('encoding', `The encoding ${one} is not known: name another, or save the file as UTF-8.`)
   const label = marked ?? said ?? declared(bytes, isHtml) ?? 'utf-8'
   const utf8 = marked === undefined && ONE_BYTE.test(label) ? decodedAs('utf-8', bytes) : undefined
   // Text of an encoding of one byte a letter is never valid UTF-8 by chance, beyond ASCII.
@@ -66,10 +67,6 @@ function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
 
 function isKnown(label: string): boolean {
   return decodedAs(label, new Uint8Array()) !== undefined
-}
-
-function checkKnown(label: string): void {
-  if (!isKnown(label)) throw new DocumentError('encoding', `The encoding ${label} is not known: name another, or save the file as UTF-8.`)
 }
 
 /** A text of an encoding; undefined if the bytes are not of it, or it is not known. */

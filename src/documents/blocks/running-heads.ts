@@ -33,15 +33,12 @@ const LONGEST_NUMBER = 6
  * @returns the lines
  */
 export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<Line> {
-  const groups = new Map<string, Line[]>()
+  const groups = new Map<string, readonly Line[]>()
   const leading = leadingOf(pages)
   for (const page of pages)
     for (const edge of edgesOf(page))
-      for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line, pages.length)])) {
-        const known = groups.get(key)
-        if (known === undefined) groups.set(key, [edge.line])
-        else known.push(edge.line)
-      }
+      for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line, pages.length)]))
+        groups.set(key, [...(groups.get(key) ?? []), edge.line])
   return new Set([...groups].flatMap(([key, lines]) => runningOf(key, lines, pages.length)))
 }
 

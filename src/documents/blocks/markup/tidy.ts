@@ -2,7 +2,7 @@ import { DomHandler, isTag, isText, Text, type AnyNode, type Document, type Elem
 import { DomUtils, parseDocument, Parser, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
-import { placeNotes } from './notes.ts'
+import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
 import { symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
@@ -224,8 +224,7 @@ function showSymbols(element: Element, font: string): void {
 function say(element: Element, text: string, attribs: Record<string, string> = {}): void {
   element.name = 'span'
   element.attribs = attribs
-  element.children = []
-  DomUtils.appendChild(element, new Text(text))
+  setText(element, text)
 }
 
 function parentName({ parent }: Element): string {

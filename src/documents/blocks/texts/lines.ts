@@ -140,9 +140,8 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
     const line = resolved(at(lines, i))
     const found = syntax.heading(line, lines.at(i + 1) ?? '', i === 0 ? '' : at(lines, i - 1))
     if (found !== undefined) {
-      const { level } = found
       // A new mark is of the next level.
-      const depth = typeof level === 'number' ? level : marks.indexOf(level) + 1 || marks.push(level)
+      const depth = typeof found.level === 'number' ? found.level : marks.indexOf(found.level) + 1 || marks.push(found.level)
       push({ kind: 'heading', level: Math.min(MOST_LEVELS, depth), text: inline(shown(found.text)) })
       if (found.isUnderlined === true) i++
     } else if (fence.test(line)) {
