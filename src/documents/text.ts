@@ -24,21 +24,19 @@ const ZEROS = 0.3
 /** Characters that a text has in a wrong encoding: those of UTF-16 without zero bytes. */
 const NO_LETTERS = /[\0-\u0007\u000e-\u0019\u001c-\u001f]/
 
-export interface EncodingHints extends Pick<DocumentFile, 'mediaType' | 'encoding'> {
-  /** Whether the text may declare its encoding as a page does. */
-  readonly isHtml?: boolean
-}
-
 /**
  * Decodes a file by its byte order mark, else its media type, else as it declares (HTML, XML, editors' lines), else as UTF-8, else by the
  * given encoding, else by detection, which the warnings name. Letters are composed (NFC).
+ * @param hints.isHtml whether the text may declare its encoding as a page does
  * @throws document_invalid if the encoding is unknown, or the bytes are no text
  */
-export function readText(bytes: Uint8Array, { mediaType = '', encoding, isHtml = false }: EncodingHints = {}) {
+export function readText(bytes: Uint8Array, hints: Pick<DocumentFile, 'mediaType' | 'encoding'> & { readonly isHtml?: boolean } = {}) {
+  const { mediaType = '', encoding, isHtml = false } = hints
   const marked = markedEncoding(bytes)
   const said = CHARSET.exec(mediaType)?.[1]
-  if (said !== undefined) checkKnown(said)
-  if (encoding !== undefined) checkKnown(encoding)
+  for (const one of [said, encoding])
+    if (one !== undefined && !isKnown(one))
+      throw new DocumentError('encoding', `The encoding ${one} is not known: name another, or save the file as UTF-8.`)
   const label = marked ?? said ?? declared(bytes, isHtml) ?? 'utf-8'
   const utf8 = marked === undefined && ONE_BYTE.test(label) ? decodedAs('utf-8', bytes) : undefined
   // Text of an encoding of one byte a letter is never valid UTF-8 by chance, beyond ASCII.
@@ -69,10 +67,6 @@ function declared(bytes: Uint8Array, isHtml: boolean): string | undefined {
 
 function isKnown(label: string): boolean {
   return decodedAs(label, new Uint8Array()) !== undefined
-}
-
-function checkKnown(label: string): void {
-  if (!isKnown(label)) throw new DocumentError('encoding', `The encoding ${label} is not known: name another, or save the file as UTF-8.`)
 }
 
 /** A text of an encoding; undefined if the bytes are not of it, or it is not known. */

@@ -2,8 +2,8 @@ import type { getDocumentProxy } from 'unpdf'
 import { ACCENTS } from './markup/math.ts'
 import { dingbatsIn, symbolsIn } from './markup/symbols.ts'
 
-type Items = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>['items']
-export type Item = Extract<Items[number], { str: string }>
+type TextContent = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>
+export type Item = Extract<TextContent['items'][number], { str: string }>
 
 /** Letters that fonts of TeX (encodings OT1 and T1) have at codes of control characters. */
 const LETTERS = new Map(
@@ -45,13 +45,7 @@ export function closedUp(items: readonly Item[]): readonly Item[] {
 }
 
 /** The texts of a page. The library takes codes of ZapfDingbats for letters, and knows the height of neither it nor Symbol, which has no Latin letters. */
-export function textsIn({
-  items,
-  styles,
-}: {
-  readonly items: Items
-  readonly styles: Readonly<Record<string, { readonly ascent: number }>>
-}): Item[] {
+export function textsIn({ items, styles }: TextContent): Item[] {
   const texts = items.filter((item) => 'str' in item)
   const isDingbats = (font: string): boolean => {
     const all = texts.flatMap(({ fontName, str }) => (fontName === font ? [str] : [])).join('')

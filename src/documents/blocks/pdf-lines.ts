@@ -3,7 +3,7 @@ import { at } from '../../../base/at.ts'
 import { messageOf } from '../../../base/errors.ts'
 import { DOCUMENT_LIMITS, OCR_LIMITS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
-import { inline, listed, titleText, Unread } from './contract.ts'
+import { inline, listed, titleText, Unread, type BlockDocument } from './contract.ts'
 import { raisedText } from './markup/text.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { BULLETS } from './texts/plain.ts'
@@ -23,12 +23,7 @@ export interface Line extends PrintedLine {
   readonly column?: number
 }
 
-export interface PdfPages {
-  readonly pages: readonly (readonly Line[])[]
-  readonly title: string
-  /** On pages without text. */
-  readonly warnings: readonly string[]
-}
+export type PdfPages = Required<Pick<BlockDocument, 'title' | 'warnings'>> & { readonly pages: readonly (readonly Line[])[] }
 
 /** Gaps between letters, in heights of the line: one that separates columns, one that may separate cells. */
 const [COLUMN_GAP, CELL_GAP] = [1.5, 0.6]
@@ -121,11 +116,9 @@ async function aboutFile(document: Awaited<ReturnType<typeof getDocumentProxy>>,
   const { Title: title, IsXFAPresent: hasXfa } = (info ?? {}) as Readonly<Record<string, unknown>>
   if (hasXfa === true) unread.add('XFA forms')
   const attached = Object.keys(((await document.getAttachments().catch(() => undefined)) ?? {}) as object)
-  const groups = [...((await document.getOptionalContentConfig().catch(() => undefined)) ?? [])] as [
-    string,
-    { name: string; visible: boolean },
-  ][]
-  const layers = groups.flatMap(([, { name, visible }]) => (visible ? [] : [inline(name)]))
+  const groups = (await document.getOptionalContentConfig().catch(() => undefined)) ?? []
+  const all = Array.from(groups as Iterable<[string, { name: string; visible: boolean }]>, ([, group]) => group)
+  const layers = all.flatMap(({ name, visible }) => (visible ? [] : [inline(name)]))
   return { title: typeof title === 'string' && !NO_TITLE.test(title) ? titleText(inline(title), LONGEST_TITLE) : '', attached, layers }
 }
 

@@ -33,15 +33,12 @@ const LONGEST_NUMBER = 6
  * @returns the lines
  */
 export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<Line> {
-  const groups = new Map<string, Line[]>()
+  const groups = new Map<string, readonly Line[]>()
   const leading = leadingOf(pages)
   for (const page of pages)
     for (const edge of edgesOf(page))
-      for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line, pages.length)])) {
-        const known = groups.get(key)
-        if (known === undefined) groups.set(key, [edge.line])
-        else known.push(edge.line)
-      }
+      for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line, pages.length)]))
+        groups.set(key, [...(groups.get(key) ?? []), edge.line])
   return new Set([...groups].flatMap(([key, lines]) => runningOf(key, lines, pages.length)))
 }
 
@@ -55,14 +52,8 @@ function runningOf(key: string, lines: readonly Line[], pages: number): readonly
   return key.startsWith(SEPARATE) ? lines.slice(1) : lines
 }
 
-interface Edge {
-  readonly line: Line
-  /** Distance to the next line inwards; 0 without one. */
-  readonly gap: number
-  readonly isOuter: boolean
-}
-
-function edgesOf(page: readonly Line[]): Edge[] {
+/** Lines at the edges of a page, with the distance to the next line inwards; 0 without one. */
+function edgesOf(page: readonly Line[]) {
   return page.flatMap((line, i) => {
     const fromEnd = page.length - 1 - i
     const depth = Math.min(i, fromEnd)
@@ -73,7 +64,7 @@ function edgesOf(page: readonly Line[]): Edge[] {
 }
 
 /** The line itself, if it is no content. The last line of a bill may be the same on all pages. */
-function textKeys({ line, gap, isOuter }: Edge, leading: number): string[] {
+function textKeys({ line, gap, isOuter }: ReturnType<typeof edgesOf>[number], leading: number): string[] {
   const isSeparate = gap > APART_GAP * leading
   const text = inline(line.text)
   return [...(isSeparate ? [SEPARATE + text] : []), ...(isSeparate || (isOuter && !/[\d\t]|[.!?]$/.test(line.text)) ? [OUTER + text] : [])]

@@ -21,10 +21,6 @@ export interface ZipDocument {
   read(name: string): Promise<string>
 }
 
-function damaged(message: string, cause?: unknown): DocumentError {
-  return new DocumentError('damaged', message, cause)
-}
-
 /** Opens a zip-based document, with limits on entries, size and compression. @throws document_invalid (damaged), payload_too_large */
 export async function openZip(bytes: Uint8Array): Promise<ZipDocument> {
   try {
@@ -34,13 +30,14 @@ export async function openZip(bytes: Uint8Array): Promise<ZipDocument> {
       names: [...entries.keys()],
       read: async (name) => {
         const entry = entries.get(name)
-        if (entry === undefined) throw damaged(`The file is incomplete: ${JSON.stringify(name.slice(0, 100))} is missing in it.`)
+        if (entry === undefined)
+          throw new DocumentError('damaged', `The file is incomplete: ${JSON.stringify(name.slice(0, 100))} is missing in it.`)
         return readText(await readEntry(zip, entry), { isHtml: true }).text
       },
     }
   } catch (error) {
     if (error instanceof CodedError) throw error
-    throw damaged(`The file is damaged (${messageOf(error)}).`, error)
+    throw new DocumentError('damaged', `The file is damaged (${messageOf(error)}).`, error)
   }
 }
 
@@ -67,6 +64,10 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<Buffer> {
     content.on('error', () => undefined)
     return await buffer(content)
   } catch (error) {
-    throw damaged(`The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${messageOf(error)}).`, error)
+    throw new DocumentError(
+      'damaged',
+      `The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${messageOf(error)}).`,
+      error,
+    )
   }
 }

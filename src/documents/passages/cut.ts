@@ -89,18 +89,13 @@ export function titleOf(title: string, blocks: readonly Block[], name: string): 
   return isAbove ? first.text : name.replace(/\.[^./\\]+$/, '')
 }
 
-export interface DocumentUnit extends Unit {
-  /** 1-based page of its first character. */
-  readonly page?: number
-}
-
 /** A lead-in with more words is not repeated. */
 const LEAD_IN_WORDS = 40
 /** Longer code is cut between lines. */
 const CODE_CHARACTERS = 8000
 
 /** Splits a section's blocks into units, in order. @param most words of a unit; longer sentences, items and rows are cut at spaces */
-function* unitsOf(blocks: readonly Block[], most: number): Generator<DocumentUnit> {
+function* unitsOf(blocks: readonly Block[], most: number): Generator<Unit & Pick<DocumentPassage, 'page'>> {
   /** Of the block before, if this one is a list, table or code. */
   let leadIn: string | undefined
   for (const [i, block] of blocks.entries()) {
@@ -136,14 +131,8 @@ function leadInOf(block: Block): string | undefined {
   return isLeadIn ? last : undefined
 }
 
-interface Part {
-  readonly text: string
-  readonly start: number
-  readonly join: string
-}
-
 /** The text of a heading or paragraph, items, rows, and code. */
-function* partsOf(block: Block): Generator<Part> {
+function* partsOf(block: Block) {
   if (block.kind === 'code') {
     yield* codeParts(block.text)
     return
@@ -156,7 +145,7 @@ function* partsOf(block: Block): Generator<Part> {
 }
 
 /** Cuts code at line ends, and longer lines anywhere. */
-function* codeParts(code: string): Generator<Part> {
+function* codeParts(code: string) {
   let join = '\n'
   for (let start = 0; start < code.length;) {
     const most = start + CODE_CHARACTERS

@@ -1,19 +1,13 @@
 import { DomHandler, isTag } from 'domhandler'
 import { BLOCKS } from './text.ts'
 
-interface Ended {
-  /** What the element ends, with all that is open in it. */
-  readonly ends: RegExp
-  /** What it ends nothing outside of. */
-  readonly within: RegExp
-}
-
-const CELL: Ended = { ends: /^(?:t[dh]|caption)$/, within: /^(?:tr|table)$/ }
-const ROW: Ended = { ends: /^(?:t[dhr]|caption)$/, within: /^(?:thead|tbody|tfoot|table)$/ }
-const ROWS: Ended = { ends: /^(?:t[dhr]|caption|thead|tbody|tfoot)$/, within: /^table$/ }
+/** What an element ends, with all that is open in it, and what it ends nothing outside of. */
+const CELL = { ends: /^(?:t[dh]|caption)$/, within: /^(?:tr|table)$/ }
+const ROW = { ends: /^(?:t[dhr]|caption)$/, within: /^(?:thead|tbody|tfoot|table)$/ }
+const ROWS = { ends: /^(?:t[dhr]|caption|thead|tbody|tfoot)$/, within: /^table$/ }
 const OTHERS = new RegExp(`^(?:ul|ol|${[...BLOCKS].filter((name) => !/^(?:p|div|address|li|d[dt])$/.test(name)).join('|')})$`)
-const ITEM: Ended = { ends: /^li$/, within: OTHERS }
-const TERM: Ended = { ends: /^d[dt]$/, within: OTHERS }
+const ITEM = { ends: /^li$/, within: OTHERS }
+const TERM = { ends: /^d[dt]$/, within: OTHERS }
 const ENDED = new Map(Object.entries({ td: CELL, th: CELL, tr: ROW, thead: ROWS, tbody: ROWS, tfoot: ROWS, li: ITEM, dt: TERM, dd: TERM }))
 /** Open elements that are looked at. */
 const MOST_ABOVE = 100

@@ -20,11 +20,8 @@ export const XHTML: ParserOptions = { recognizeSelfClosing: true, recognizeCDATA
  */
 export function htmlDocument(source: string, options: MarkupOptions = /^\s*<\?xml\b/.test(source) ? XHTML : {}): BlockDocument {
   const page = parseMarkup(source, { ...options, withoutMenus: true })
-  const title = page.elements.find(
-    (element) =>
-      element.name === 'title' &&
-      ![...ancestors(element)].some((above) => above.name === 'svg' || above.attribs['data-image'] !== undefined),
-  )
+  const isDrawn = ({ name, attribs }: Element): boolean => name === 'svg' || attribs['data-image'] !== undefined
+  const title = page.elements.find((one) => one.name === 'title' && ![...ancestors(one)].some(isDrawn))
   const found = mainBlocks(page)
   const unread = new Unread()
   unread.add('texts in drawings', page.elements.filter(({ name, children }) => name === 'text' && children.length > 0).length)

@@ -153,11 +153,8 @@ function fieldsIn(front: string): (readonly [name: string, value: string])[] | u
 /** The text of a value; those of a list or of fields with commas between them. */
 function valueText(value: unknown): string {
   const parts = isSeq(value) ? value.items : isMap(value) ? value.items.map((pair) => pair.value) : undefined
-  if (parts !== undefined)
-    return parts
-      .map(valueText)
-      .filter((text) => text !== '')
-      .join(', ')
+  const texts = parts?.map(valueText).filter((text) => text !== '')
+  if (texts !== undefined) return texts.join(', ')
   const isText = isScalar(value) && (typeof value.value === 'string' || typeof value.value === 'number')
   return isText ? inline(value.source ?? String(value.value)) : ''
 }

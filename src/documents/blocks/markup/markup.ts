@@ -62,9 +62,8 @@ function cellText(nodes: readonly AnyNode[], depth: number): string {
   return markupBlocks(nodes, depth)
     .map((block) => {
       if ('text' in block) return inline(block.text)
-      return textsOf(block)
-        .map((line) => line.replace(/^[\s-]+/, ''))
-        .join(', ')
+      const lines = textsOf(block).map((line) => line.replace(/^[\s-]+/, ''))
+      return lines.join(', ')
     })
     .join(' ')
 }

@@ -54,7 +54,8 @@ function isNoteElsewhere(element: Element): boolean {
   return isNote && !isRaised(element) && /^\d+$/.test(textOf(children))
 }
 
-function setText(element: Element, text: string): void {
+/** Replaces what is in an element. */
+export function setText(element: Element, text: string): void {
   element.children = []
   DomUtils.appendChild(element, new Text(text))
 }

@@ -32,11 +32,7 @@ export function isLayout(table: Element): boolean {
 }
 
 /** Rows of a data table as texts, and its caption. @param cellText text of a cell */
-export function tableRows(
-  table: Element,
-  depth: number,
-  cellText: (nodes: readonly AnyNode[], depth: number) => string,
-): { readonly caption: string; readonly rows: readonly string[] } {
+export function tableRows(table: Element, depth: number, cellText: (nodes: readonly AnyNode[], depth: number) => string) {
   const caption = table.children.filter(isTag).find(({ name }) => name === 'caption')
   const grid = spread(rowsOf(table), ({ children }) => cellText(children, depth + 1))
   return {

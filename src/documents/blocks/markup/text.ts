@@ -3,11 +3,8 @@ import { DocumentError } from '../../errors.ts'
 import { inline } from '../contract.ts'
 
 /** What holds no sentences of the page. */
-const SKIPPED = new Set(
-  'script style noscript template svg math-annotation button select datalist input textarea iframe object img audio video canvas nav title'.split(
-    ' ',
-  ),
-)
+const SKIPPED =
+  /^(?:script|style|noscript|template|svg|math-annotation|button|select|datalist|input|textarea|iframe|object|img|audio|video|canvas|nav|title)$/
 /** What ends a paragraph. */
 export const BLOCKS = new Set(
   (
@@ -60,7 +57,7 @@ export function codeText(nodes: readonly AnyNode[], depth = 0): string {
 }
 
 export function isSkipped(element: Element): boolean {
-  return SKIPPED.has(element.name) || isHidden(element)
+  return SKIPPED.test(element.name) || isHidden(element)
 }
 
 export function isHidden({ name, attribs, children }: Element): boolean {
@@ -82,7 +79,7 @@ function beginningOf(nodes: readonly AnyNode[]): string {
   const waiting = nodes.toReversed()
   for (let node = waiting.pop(); node !== undefined && text.length <= LONGEST_MARK; node = waiting.pop()) {
     if (isText(node)) text += node.data
-    else if (isTag(node) && !SKIPPED.has(node.name)) waiting.push(...node.children.toReversed())
+    else if (isTag(node) && !SKIPPED.test(node.name)) waiting.push(...node.children.toReversed())
   }
   return text
 }

@@ -2,7 +2,7 @@ import { DomHandler, isTag, isText, Text, type AnyNode, type Document, type Elem
 import { DomUtils, parseDocument, Parser, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
 import { mathText } from './math.ts'
-import { placeNotes } from './notes.ts'
+import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
 import { symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
@@ -44,20 +44,16 @@ const [SMALL, SHIFTED] = [/font-size\s*:\s*0?\.\d/i, /position\s*:\s*relative\s*
 /** A class, perhaps of one kind of element. */
 const CLASS = /^\s*(?:span)?\.([\w-]+)\s*$/i
 
-/** `linked`: style sheets outside the page. */
-export type MarkupOptions = ParserOptions & { readonly linked?: string }
+/** `linked`: style sheets outside the page; `withoutMenus` removes menus, and headers and footers of the page. */
+export type MarkupOptions = ParserOptions & { readonly linked?: string; readonly withoutMenus?: boolean }
 export type ParsedMarkup = ReturnType<typeof parseMarkup>
 
 /**
  * Parses HTML and rewrites it to say in text what it shows by other means: superscripts, alternative texts of images, formulas, states of
  * check boxes, values of forms, names of tabs, notes at their references.
- * @param options.withoutMenus removes menus, and headers and footers of the page
  * @returns the nodes of the page, and all elements that were in it
  */
-export function parseMarkup(
-  source: string,
-  { withoutMenus = false, linked, ...options }: MarkupOptions & { readonly withoutMenus?: boolean } = {},
-) {
+export function parseMarkup(source: string, { withoutMenus = false, linked, ...options }: MarkupOptions = {}) {
   const { children } = parsed(source, options)
   const elements = elementsIn(children)
   nameScripts(elements, linked)
@@ -169,10 +165,7 @@ function rewrite(element: Element): void {
       if (/^math\/tex/.test(attribs.type ?? '')) say(element, ` ${children.map((node) => (isText(node) ? node.data : '')).join('')} `)
       return
     case 'rt':
-      if (
-        parentName(element) !== 'ruby' ||
-        !DomUtils.getChildren(element.parent ?? element).some((node) => isTag(node) && node.name === 'rp')
-      )
+      if (parentName(element) !== 'ruby' || !DomUtils.getSiblings(element).some((node) => isTag(node) && node.name === 'rp'))
         say(element, `(${textOf(children)})`)
       return
     case 'q':
@@ -231,8 +224,7 @@ function showSymbols(element: Element, font: string): void {
 function say(element: Element, text: string, attribs: Record<string, string> = {}): void {
   element.name = 'span'
   element.attribs = attribs
-  element.children = []
-  DomUtils.appendChild(element, new Text(text))
+  setText(element, text)
 }
 
 function parentName({ parent }: Element): string {

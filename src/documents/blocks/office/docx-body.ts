@@ -64,21 +64,14 @@ export class Body {
 
   read(nodes: readonly AnyNode[], depth = 0): Element[] {
     checkDepth(depth)
-    const found: Element[] = []
-    let items: Item[] = []
-    const endList = (): void => {
-      if (items.length > 0) found.push(listOf(items))
-      items = []
-    }
+    const found: (Element | Item[])[] = []
     for (const part of this.#partsIn(nodes, depth)) {
-      if ('item' in part) items.push(part)
-      else {
-        endList()
-        found.push(part)
-      }
+      const last = found.at(-1)
+      if (!('item' in part)) found.push(part)
+      else if (Array.isArray(last)) last.push(part)
+      else found.push([part])
     }
-    endList()
-    return found
+    return found.map((one) => (Array.isArray(one) ? listOf(one) : one))
   }
 
   /** Paragraphs, items and tables, through elements around them. */
@@ -235,7 +228,7 @@ export class Body {
     const rows = childrenThrough(table, 'tr').filter(isKept)
     /** Cells that continue downwards, by column. */
     const above = new Map<number, Element>()
-    const lines = rows.map((row, i) => {
+    const shown = rows.map((row, i) => {
       const rowProperties = childOf(row, 'trPr')
       const cells: Element[] = []
       const before = Number(valueOf(childOf(rowProperties, 'gridBefore')) || 0)
@@ -257,9 +250,8 @@ export class Body {
         column += span
       }
       const isHead = isOn(childOf(rowProperties, 'tblHeader')) || (i === 0 && showsHead)
-      return { isHead, row: made('tr', cells) }
+      return isHead ? made('thead', [made('tr', cells)]) : made('tr', cells)
     })
-    const shown = lines.map(({ isHead, row }) => (isHead ? made('thead', [row]) : row))
     return made('table', shown)
   }
 
@@ -306,15 +298,10 @@ function alternative({ children }: Element): readonly AnyNode[] {
 /** Children with a name, also in content controls and insertions. */
 function childrenThrough({ children }: Element, name: string, depth = 0): Element[] {
   checkDepth(depth)
-  return children
-    .filter(isTag)
-    .flatMap((child) =>
-      child.name === name
-        ? [child]
-        : ['sdt', 'sdtContent', 'ins', 'customXml', 'moveTo'].includes(child.name)
-          ? childrenThrough(child, name, depth + 1)
-          : [],
-    )
+  return children.filter(isTag).flatMap((child) => {
+    if (child.name === name) return [child]
+    return ['sdt', 'sdtContent', 'ins', 'customXml', 'moveTo'].includes(child.name) ? childrenThrough(child, name, depth + 1) : []
+  })
 }
 
 /** What a form field shows that is no text: a check box, or the entry chosen from a list. */

@@ -66,22 +66,8 @@ export class Styles {
 const LETTERS = 26
 const NOTE_SIGNS = '*\u2020\u2021\u00a7'
 
-interface Level {
-  readonly start: number
-  readonly format: string
-  /** "%1.%2." */
-  readonly text: string
-  readonly font: string | undefined
-  /** Whether all numbers in it are decimal. */
-  readonly isLegal: boolean
-  /** Its numbers restart after one of so many upper levels. */
-  readonly restarts: number
-  /** The style whose paragraphs are of this level. */
-  readonly style: string
-}
-
 export class Numbering {
-  readonly #lists = new Map<string, { readonly key: string; readonly levels: ReadonlyMap<number, Level> }>()
+  readonly #lists = new Map<string, { readonly key: string; readonly levels: ReturnType<typeof levelsOf> }>()
   readonly #counts = new Map<string, number[]>()
 
   constructor(xml: string) {
@@ -148,17 +134,21 @@ export function levelNumber(number: number, format: string): string {
   return numberText(((number - 1) % LETTERS) + 1, format).repeat(Math.ceil(number / LETTERS))
 }
 
-function levelsOf(element: Element): Map<number, Level> {
+function levelsOf(element: Element) {
   return new Map(
     childrenOf(element, 'lvl').map((level) => [
       Number(level.attribs.ilvl),
       {
         start: Number(valueOf(childOf(level, 'start')) || 1),
         format: valueOf(childOf(level, 'numFmt')) || 'decimal',
+        /** "%1.%2." */
         text: valueOf(childOf(level, 'lvlText')),
         font: childOf(childOf(level, 'rPr'), 'rFonts')?.attribs.ascii,
+        /** Whether all numbers in it are decimal. */
         isLegal: childOf(level, 'isLgl') !== undefined,
+        /** Its numbers restart after one of so many upper levels. */
         restarts: Number(valueOf(childOf(level, 'lvlRestart')) || Infinity),
+        /** The style whose paragraphs are of this level. */
         style: valueOf(childOf(level, 'pStyle')),
       },
     ]),

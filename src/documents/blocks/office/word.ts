@@ -47,10 +47,7 @@ function isEncrypted(file: Buffer): boolean {
 /** Each line is a paragraph, or a row of cells with tabs between them. */
 function partBlocks(part: string): Block[] {
   // The library writes optional hyphens as "undefined".
-  const lines = part
-    .replace(/(?<=\p{L})undefined(?=\p{Ll})/gu, '')
-    .replaceAll('\u001e', '-')
-    .split('\n')
+  const text = part.replace(/(?<=\p{L})undefined(?=\p{Ll})/gu, '').replaceAll('\u001e', '-')
   const blocks: Block[] = []
   const prose: string[] = []
   const rows: GridRow[] = []
@@ -58,11 +55,9 @@ function partBlocks(part: string): Block[] {
     blocks.push(...plainBlocks(prose.splice(0).join('\n\n'), false))
     if (rows.length > 0) blocks.push({ kind: 'table', rows: rowTexts(rows.splice(0)) })
   }
-  for (const line of lines) {
-    const cells = line
-      .replace(/\t$/, '')
-      .split('\t')
-      .map((cell) => ({ text: inline(cell) }))
+  for (const line of text.split('\n')) {
+    const parts = line.replace(/\t$/, '').split('\t')
+    const cells = parts.map((cell) => ({ text: inline(cell) }))
     const isRow = cells.filter(({ text }) => text !== '').length > 1
     if (isRow !== rows.length > 0) end()
     if (isRow) rows.push({ cells, isHead: false })

@@ -24,6 +24,8 @@ const MACINTOSH_DAYS = 1462
 const EDGE = /^(?:odd|even|first)(?:Header|Footer)$/
 const EDGE_CODES = /&(?:"[^"]*"|K[\dA-F]{6}|\d+|[A-Z])/gi
 
+type Attributes = Readonly<Record<string, string>>
+
 interface Workbook {
   readonly strings: readonly string[]
   /** Number formats and fonts by the style of a cell. */
@@ -79,10 +81,7 @@ async function countUnread(zip: ZipDocument, sheet: string, unread: Unread): Pro
 }
 
 /** Calls back for each element of XML, without keeping the whole in memory. Names come without prefixes. */
-function walk(
-  xml: string,
-  on: { open(name: string, attributes: Readonly<Record<string, string>>): void; text(text: string): void; close(name: string): void },
-): void {
+function walk(xml: string, on: ReturnType<typeof richText>): void {
   const parser = new Parser(
     {
       onopentag: (name, attributes) => on.open(localName(name), attributes),
@@ -100,7 +99,7 @@ function richText(end: (text: string) => void) {
   let isText = false
   let phonetic = 0
   return {
-    open: (name: string, { val = '1' }: Readonly<Record<string, string>>) => {
+    open: (name: string, { val = '1' }: Attributes) => {
       isText = name === 't' && phonetic === 0
       if (name === 'rPh') phonetic++
       if (name === 'vertAlign') script = val
@@ -149,7 +148,7 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
   let unknown = 0
   let row: GridCell[] = []
   let [number, value, edge, inside, hasFormula] = [0, '', '', '', false]
-  let cell: Readonly<Record<string, string>> = {}
+  let cell: Attributes = {}
   const rich = richText((text) => (value = text))
   walk(xml, {
     open: (name, attributes) => {
@@ -227,11 +226,7 @@ function withGaps(rows: ReadonlyMap<number, readonly GridCell[]>): GridRow[] {
   ])
 }
 
-function shownValue(
-  value: string,
-  { t: type = 'n', s: style = '0' }: Readonly<Record<string, string>>,
-  { strings, styles, days }: Workbook,
-): string {
+function shownValue(value: string, { t: type = 'n', s: style = '0' }: Attributes, { strings, styles, days }: Workbook): string {
   if (value === '') return ''
   const { pattern = 'General', font } = styles.at(Number(style)) ?? {}
   const textual = (text: string): string =>

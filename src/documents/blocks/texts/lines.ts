@@ -115,11 +115,10 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
   const syntax = SYNTAXES[type]
   const { fence, dropped, row, shown = String } = syntax
   const blocks: Block[] = []
-  let prose: string[] = []
+  const prose: string[] = []
   const endProse = (): void => {
-    const text = prose.join('\n')
+    const text = prose.splice(0).join('\n')
     if (text !== '') blocks.push(...plainBlocks(shown(text), false))
-    prose = []
   }
   const push = (block: Block): void => {
     endProse()
@@ -141,7 +140,9 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
     const line = resolved(at(lines, i))
     const found = syntax.heading(line, lines.at(i + 1) ?? '', i === 0 ? '' : at(lines, i - 1))
     if (found !== undefined) {
-      push({ kind: 'heading', level: Math.min(MOST_LEVELS, depthOf(found.level, marks)), text: inline(shown(found.text)) })
+      // A new mark is of the next level.
+      const depth = typeof found.level === 'number' ? found.level : marks.indexOf(found.level) + 1 || marks.push(found.level)
+      push({ kind: 'heading', level: Math.min(MOST_LEVELS, depth), text: inline(shown(found.text)) })
       if (found.isUnderlined === true) i++
     } else if (fence.test(line)) {
       if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/(?:^:)?:\s*$/, ''), ''))
@@ -173,13 +174,6 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
   }
   endProse()
   return { title: '', blocks, warnings: unread.warnings }
-}
-
-/** The depth of a heading. @param marks of the headings before, to which a new one is appended */
-function depthOf(level: number | string, marks: string[]): number {
-  if (typeof level === 'number') return level
-  if (!marks.includes(level)) marks.push(level)
-  return marks.indexOf(level) + 1
 }
 
 /** Resolves names that a text defines, in its lines. */

@@ -1,3 +1,4 @@
+import { at } from '../../../../base/at.ts'
 import { numberText } from '../markup/list.ts'
 import type { DocumentType } from '../../type.ts'
 
@@ -6,21 +7,23 @@ const LABELS = ['\\arabic*.', '\\alph*.', '\\roman*.', '\\Alph*.', '\\Roman*.'] 
 const STYLES = ['arabic', 'loweralpha', 'lowerroman', 'upperalpha', 'upperroman']
 const MOST_LEVELS = 9
 const TEX_LEVELS = ['i', 'ii', 'iii', 'iv']
-const FORMATS: Readonly<Record<string, string>> = { alph: 'a', Alph: 'A', roman: 'i', Roman: 'I' }
+/** The names of LaTeX for numbers, and the signs of the package enumerate. */
+const FORMATS: Readonly<Record<string, string>> = { arabic: '1', alph: 'a', Alph: 'A', roman: 'i', Roman: 'I' }
 /** What is between two braces, which may have others in it. */
 export const BRACED = String.raw`(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\]|\{(?:\\.|[^{}\\])*\})*\})*`
 /** How a document marks items of a level. */
-export const TEX_LABEL = String.raw`\\(?:def|renewcommand\*?)\s*\{?\\(label|the)enum(i{1,3}|iv)\}?\s*\{(${BRACED})\}`
+export const TEX_LABEL = String.raw`\\(?:def|renewcommand\*?)\s*\{?\\(?<kind>label|the)enum(?<labelled>i{1,3}|iv)\}?\s*\{(?<label>${BRACED})\}`
 /** Marks of the package enumitem, perhaps after that of the item around. */
 const TEX_OWN = new RegExp(String.raw`label(\*?)=((?:\{${BRACED}\}|[^,{}])*)`)
-const TEX_COUNTER = /\\(set|addto)counter\{enum(i{1,3}|iv)\}\{(-?\d+)\}/
+const TEX_COUNTER = String.raw`\\(?<change>set|addto)counter\{enum(?<counted>i{1,3}|iv)\}\{(?<number>-?\d+)\}`
+const TEX_ITEM = String.raw`\s*(?<!\\)(?<item>\\item)\b\s*(?=(?<own>\[)?)`
 const TEX_LIST = new RegExp(
-  String.raw`\\begin\{(itemize|enumerate|description)\}(?:\[([^\]]*)\])?|\\end\{(?:itemize|enumerate|description)\}|${TEX_LABEL}|${TEX_COUNTER.source}|\s*(?<!\\)\\item\b\s*(?=(\[)?)`,
+  String.raw`\\(?:begin\{(?<mark>itemize|enumerate|description)\}(?:\[(?<options>[^\]]*)\])?|end\{(?:itemize|enumerate|description)\})|${TEX_LABEL}|${TEX_COUNTER}|${TEX_ITEM}`,
   'g',
 )
 /** A mark of the package enumerate: its letter stands for the number. */
 const TEX_SIGN = /(?<![A-Za-z])[aAiI](?![A-Za-z])|1/
-const TEX_SHORT = (letter: string): string => `\\${Object.keys(FORMATS).find((name) => FORMATS[name] === letter) ?? 'arabic'}*`
+const TEX_SHORT = (sign: string): string => `\\${Object.keys(FORMATS).find((name) => FORMATS[name] === sign)}*`
 
 /** A comment after a text without commands whose argument may hold its mark. */
 const TEX_COMMENT = /^((?:\\(?!verb|url|href|lstinline)[^]|[^%\\])*)%.*$/
@@ -39,23 +42,24 @@ function nextMark(list: OpenList | undefined): string {
   return markOf(list) || '-'
 }
 
-/** The mark of the last item. */
-function markOf({ label, count }: Omit<OpenList, 'mark'> = { label: '', count: 0 }): string {
-  return label.replace(/\\(\w+)\*/, (_, format: string) => numberText(count, FORMATS[format]))
+/** The mark of the last item; empty for bullets. */
+function markOf(list: OpenList | undefined): string {
+  return list?.label.replace(/\\(\w+)\*/, (_, format: string) => numberText(list.count, FORMATS[format])) ?? ''
 }
 
 /** Makes lines of lists such as plain text has them, with the numbers that a document shows. */
 export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, before: string) => string[]>> = {
   rst: () => {
-    let open: OpenList[] = []
+    /** Last numbers of the open lists, by what stands before them. */
+    const counts = new Map<string, number>()
     return (line) => {
       const [, indent = '', number] = /^(\s*)(?:(#|\d+)\.\s)?/.exec(line) ?? []
       if (indent === line) return [line]
-      open = open.filter(({ mark }) => mark.length < indent.length || (number !== undefined && mark === indent))
-      const list = open.at(-1)?.mark === indent ? open.at(-1) : { mark: indent, label: LABELS[0], count: 0 }
-      if (number === undefined || list === undefined) return [line]
-      open = [...open.filter((one) => one !== list), { ...list, count: number === '#' ? list.count + 1 : Number(number) }]
-      return [line.replace(/^(\s*)#/, `$1${open.at(-1)?.count}`)]
+      for (const one of counts.keys()) if (one.length >= indent.length && (number === undefined || one !== indent)) counts.delete(one)
+      if (number === undefined) return [line]
+      const count = number === '#' ? (counts.get(indent) ?? 0) + 1 : Number(number)
+      counts.set(indent, count)
+      return [line.replace(/^(\s*)#/, `$1${count}`)]
     }
   },
   org: () => {
@@ -94,45 +98,38 @@ export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, befor
     const labels = LABELS.map((label) => (label.includes('alph') ? `(${label.slice(0, -1)})` : label))
     const ended: number[] = []
     const numbered = (): OpenList[] => open.filter(({ mark }) => mark === 'enumerate')
-    const labelOf = (options: string, level: number): string => {
+    const labelOf = (options: string): string => {
       const [, isAdded, own] = TEX_OWN.exec(options) ?? []
       if (own !== undefined) return (isAdded === '' ? '' : markOf(numbered().at(-1))) + starred(own)
       if (/^[^=\\]+$/.test(options) && TEX_SIGN.test(options)) return options.replace(TEX_SIGN, TEX_SHORT)
-      return labels.at(level) ?? LABELS[0]
+      return labels.at(numbered().length) ?? LABELS[0]
     }
-    return (line) =>
-      line
-        .replace(TEX_COMMENT, '$1')
-        .replace(
-          TEX_LIST,
-          (found, mark?: string, given?: string, ...[kind, of, value, change, counter, number, own]: (string | undefined)[]) => {
-            const options = given ?? ''
-            if (/item\s*$/.test(found))
-              return `\n${'  '.repeat(Math.max(0, Math.min(MOST_LEVELS, open.length - 1)))}${own === undefined ? nextMark(open.at(-1)) : '-'} `
-            const named = TEX_LEVELS.indexOf(of ?? counter ?? '')
-            const level = named < 0 ? numbered().length : named
-            const list = numbered().at(level)
-            if (value !== undefined) {
-              const known = list?.label ?? labels.at(level) ?? ''
-              const [format = ''] = /\\\w+\*/.exec(known) ?? []
-              const written = starred(value.replace(/\\theenum[iv]+/, () => format))
-              const label = kind === 'the' ? known.replace(format, () => written) : written
-              if (list === undefined) labels[level] = label
-              else list.label = label
-            } else if (number !== undefined) {
-              if (list !== undefined) list.count = Number(number) + (change === 'set' ? 0 : list.count)
-            } else if (mark === undefined) {
-              const last = open.pop()
-              if (last?.mark === 'enumerate') ended[numbered().length] = last.count
-            } else {
-              const start = Number(/start=(\d+)/.exec(options)?.[1] ?? 1) - 1
-              const count = /resume/.test(options) ? (ended.at(level) ?? 0) : start
-              open.push({ mark, label: mark === 'enumerate' ? labelOf(options, level) : '', count })
-            }
-            return '\n'
-          },
-        )
-        .split('\n')
+    /** Follows a command of lists; an item is a line with its mark. */
+    const shown = (...found: unknown[]): string => {
+      const { mark, options = '', kind, labelled, label = '', change, counted, number, item, own } = found.at(-1) as Partial<typeof FORMATS>
+      if (item !== undefined) {
+        const indent = '  '.repeat(Math.max(0, Math.min(MOST_LEVELS, open.length - 1)))
+        return `\n${indent}${own === undefined ? nextMark(open.at(-1)) : '-'} `
+      }
+      const level = TEX_LEVELS.indexOf(labelled ?? counted ?? '')
+      const list = numbered()[level]
+      if (mark !== undefined) {
+        const before = /resume/.test(options) ? ended.at(numbered().length) : Number(/start=(\d+)/.exec(options)?.[1] ?? 1) - 1
+        open.push({ mark, label: mark === 'enumerate' ? labelOf(options) : '', count: before ?? 0 })
+      } else if (labelled !== undefined) {
+        const known = list?.label ?? at(labels, level)
+        const [format = ''] = /\\\w+\*/.exec(known) ?? []
+        const written = starred(label.replace(/\\theenum[iv]+/, () => format))
+        const changed = kind === 'the' ? known.replace(format, () => written) : written
+        if (list === undefined) labels[level] = changed
+        else list.label = changed
+      } else if (counted === undefined) {
+        const last = open.pop()
+        if (last?.mark === 'enumerate') ended[numbered().length] = last.count
+      } else if (list !== undefined) list.count = Number(number) + (change === 'set' ? 0 : list.count)
+      return '\n'
+    }
+    return (line) => line.replace(TEX_COMMENT, '$1').replace(TEX_LIST, shown).split('\n')
   },
 }
 

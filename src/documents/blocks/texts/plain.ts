@@ -50,7 +50,7 @@ export function plainBlocks(text: string, findsHeadings = true): Block[] {
     list = []
   }
   for (const [i, lines] of groups.entries()) {
-    const found = blocksOf(lines, { isFirst: i === 0, isLast: i === groups.length - 1 || !findsHeadings, next: groups[i + 1] })
+    const found = blocksOf(lines, i === 0, findsHeadings && i < groups.length - 1)
     const isContinued = list.length > 0 && found.every(({ kind }) => kind === 'paragraph') && continuesItem(lines, column)
     if (isContinued) list.push(...lines)
     else {
@@ -66,26 +66,18 @@ export function plainBlocks(text: string, findsHeadings = true): Block[] {
 
 /** The lines between blank ones. */
 function groupsOf(text: string): string[][] {
-  const lines = text.split(/\r\n?|[\n\f]/).map((line) => line.trimEnd())
+  const lines = text.split(/\r\n?|[\n\f]/).map((line) => withBars(line.trimEnd()))
   const groups = lines.join('\n').split(/\n{2,}/)
-  return groups
-    .map((group) =>
-      group
-        .split('\n')
-        .filter((line) => line !== '')
-        .map(withBars),
-    )
-    .filter((group) => group.length > 0)
+  return groups.map((group) => group.split('\n').filter((line) => line !== '')).filter((group) => group.length > 0)
 }
 
 /** A line of a table that is drawn with other signs. */
 function withBars(line: string): string {
-  return DRAWN.test(line)
-    ? line
-        .replace(/[\u2502\u2503\u2551]/g, '|')
-        .replace(/[\u2550\u2500\u2501]/g, '-')
-        .replace(/[\u2500-\u257f]/g, '+')
-    : line
+  if (!DRAWN.test(line)) return line
+  return line
+    .replace(/[\u2502\u2503\u2551]/g, '|')
+    .replace(/[\u2550\u2500\u2501]/g, '-')
+    .replace(/[\u2500-\u257f]/g, '+')
 }
 
 /** Lines as one text; a hyphen at the end of one is a part of the word. */
@@ -93,21 +85,17 @@ function joinedLines(lines: readonly string[]): string {
   return inline(unwrapped(lines.join('\n')).replace(DIVIDED, '-'))
 }
 
-interface Around {
-  readonly isFirst: boolean
-  readonly isLast: boolean
-  readonly next: readonly string[] | undefined
-}
-
-function blocksOf(lines: readonly string[], around: Around): Block[] {
+/** @param isFirst of the text @param canHead one line may be a heading, for text follows */
+function blocksOf(lines: readonly string[], isFirst: boolean, canHead: boolean): Block[] {
   const [first = '', second = '', ...rest] = lines
   const underline = UNDERLINE.exec(second)?.[1]
   if (underline !== undefined && first.trim().length <= LONGEST_HEADING && !RULE.test(first) && !CELLS.test(first)) {
     const heading: Block = { kind: 'heading', level: underline.startsWith('=') ? 1 : DEPTH_OF_OTHERS, text: inline(first) }
-    return rest.length === 0 ? [heading] : [heading, ...blocksOf(rest, { ...around, isFirst: false })]
+    return rest.length === 0 ? [heading] : [heading, ...blocksOf(rest, false, canHead)]
   }
   if (lines.every((line) => RULE.test(line))) return []
-  if (lines.length === 1 && isHeading(first, around)) return [{ kind: 'heading', level: levelOf(first, around), text: inline(first) }]
+  if (canHead && lines.length === 1 && isHeading(first))
+    return [{ kind: 'heading', level: isFirst ? 1 : levelOf(first), text: inline(first) }]
   if (lines.length > 2 && lines.every((line) => BOX.test(line))) return [{ kind: 'table', rows: boxRows(lines) }]
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
@@ -158,24 +146,22 @@ export function boxRows(lines: readonly string[], canWrap = true): string[] {
   return rowTexts(grid.map((cells, i) => ({ cells: cells.map((text) => ({ text })), isHead: i === 0 && isHeaded && grid.length > 1 })))
 }
 
-function isHeading(line: string, { isLast, next }: Around): boolean {
+function isHeading(line: string): boolean {
   const text = line.trim()
   const isNumbered = /^\d+(?:\.\d+)*\.?\s+\p{Lu}/u.test(text)
   return (
-    !isLast &&
     !/^\s{4}/.test(line) &&
     (isNumbered || !BULLET.test(line)) &&
     text.length <= LONGEST_HEADING &&
     text.split(/\s+/).length <= HEADING_WORDS &&
     /^[\p{Lu}\p{Lo}\d]/u.test(text) &&
-    !NO_HEADING.test(text) &&
-    next !== undefined
+    !NO_HEADING.test(text)
   )
 }
 
-function levelOf(line: string, { isFirst }: Around): number {
+function levelOf(line: string): number {
   const depth = /^\s*(\d+(?:\.\d+)*)\.?\s/.exec(line)?.[1]?.split('.').length
-  return isFirst ? 1 : depth === undefined ? DEPTH_OF_OTHERS : Math.min(6, depth + 1)
+  return depth === undefined ? DEPTH_OF_OTHERS : Math.min(6, depth + 1)
 }
 
 function itemsOf(lines: readonly string[]): string[] {
