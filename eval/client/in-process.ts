@@ -21,13 +21,12 @@ const OPEN: Admission = { enter: () => ({ release: () => undefined }) }
 export function servicesClient(started: Pick<Services, 'answering' | 'close'>): AnswerClient {
   const services: AnswerServices = { ...started.answering, admission: OPEN }
   const { manifest } = services.reader
+  const prompt = defaultPrompt(manifest, services.demonstrations, services.chatTemplate)
+  const defaults = { ...manifest.qa_defaults, ...prompt, weights: weightsOf(manifest) }
   return {
     name: 'in process',
     hasEncoder: manifest.graphs.encoder !== null,
-    defaults: () => {
-      const prompt = defaultPrompt(manifest, services.demonstrations, services.chatTemplate)
-      return Promise.resolve({ ...manifest.qa_defaults, ...prompt, weights: weightsOf(manifest) })
-    },
+    defaults: () => Promise.resolve(defaults),
     answer: (request) => answerQuestion(request, services),
     search: (request) => search(request, services, { admitted: true }),
     close: () => started.close(),

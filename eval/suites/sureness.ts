@@ -7,13 +7,12 @@ import { answersOf } from '../tasks/open-domain-qa/summary.ts'
 
 /** The two measures of an answer's certainty. An empty answer has no probability, which counts as 0. */
 const MEASURES = ['confidence', 'probability_correct'] as const
-export type Measure = (typeof MEASURES)[number]
 
 /** Accepted share of wrong answers. */
 const RISK = 0.1
 
 /** An answer in one setting, with the class of its question. */
-export interface SureAnswer extends Readonly<Record<Measure, number>> {
+export interface SureAnswer extends Readonly<Record<(typeof MEASURES)[number], number>> {
   readonly which: string
   readonly correct: number
 }
@@ -27,12 +26,6 @@ export function sureAnswers(records: readonly EvalRecord[], method: string, k: n
   })
 }
 
-/** @param which class of the answers; all if absent */
-function judged(answers: readonly SureAnswer[], measure: Measure, which?: string): JudgedAnswer[] {
-  const of = which === undefined ? answers : answers.filter((answer) => answer.which === which)
-  return of.map(({ correct, [measure]: confidence }) => ({ confidence, correct }))
-}
-
 /** One row per run, class and measure, and two for all classes of a run together. @param runs answers by the name of the run, if any */
 export function surenessTable(runs: readonly (readonly [name: readonly string[], answers: readonly SureAnswer[]])[]): Block {
   const named = ['class', 'answers', 'right', 'measure', 'mean', 'above 0.9', 'expected calibration error']
@@ -40,11 +33,12 @@ export function surenessTable(runs: readonly (readonly [name: readonly string[],
   const rows = runs.flatMap(([name, answers]) =>
     [...new Set(answers.map(({ which }) => which)), undefined].flatMap((which) =>
       MEASURES.map((measure) => {
-        const sure = judged(answers, measure, which)
+        const of = which === undefined ? answers : answers.filter((answer) => answer.which === which)
+        const sure = of.map(({ correct, [measure]: confidence }): JudgedAnswer => ({ confidence, correct }))
         return [
           ...[...name, which ?? 'all', String(sure.length), number(mean(sure.map(({ correct }) => correct)), 3), measure],
           number(mean(sure.map(({ confidence }) => confidence)), 3),
-          number(shareAbove(answers, measure, 0.9, which), 3),
+          number(mean(sure.map(({ confidence }) => Number(confidence > 0.9))), 3),
           number(calibrationError(sure), 3),
           number(coverageAtRisk(sure, RISK), 3),
           number(aurocCorrect(sure), 3),
@@ -54,22 +48,4 @@ export function surenessTable(runs: readonly (readonly [name: readonly string[],
   )
   const names = (runs[0]?.[0] ?? []).map(() => 'passages')
   return table([...names, ...header], rows, 4 + names.length)
-}
-
-/** Share of a class's answers with a measure above a threshold. @param which all answers if absent */
-export function shareAbove(answers: readonly SureAnswer[], measure: Measure, least: number, which?: string): number {
-  return mean(judged(answers, measure, which).map(({ confidence }) => Number(confidence > least)))
-}
-
-/** Share of a class's answers at a threshold set by another. @param coverage share of the `covered` class's answers */
-export function givenAtCoverage(
-  answers: readonly SureAnswer[],
-  measure: Measure,
-  { covered, given, coverage }: { covered: string; given: string; coverage: number },
-): number {
-  const sure = judged(answers, measure, covered).map(({ confidence }) => confidence)
-  const threshold = sure.sort((a, b) => b - a)[Math.ceil(coverage * sure.length) - 1]
-  return threshold === undefined
-    ? Number.NaN
-    : mean(judged(answers, measure, given).map(({ confidence }) => Number(confidence >= threshold)))
 }

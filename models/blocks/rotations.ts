@@ -26,8 +26,7 @@ export interface Rope {
 
 /** Rotations of the L tokens from `start` i64 [1] to the end of a prompt of length i64 [1]; the waves themselves if an operator can use them. */
 export function promptRotations(rope: Rope, start: Value, length: Value): Waves | Rotations {
-  const positions = (): Value => add(reshape(range(reshape(sub(length, start), []), 'L'), [1, 'L']), start)
-  return rope.waves ?? rope.at(positions(), () => length)
+  return rope.waves ?? rope.at(add(reshape(range(reshape(sub(length, start), []), 'L'), [1, 'L']), start), () => length)
 }
 
 /** x [B,L,heads*head_dim], rotated. */

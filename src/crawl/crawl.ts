@@ -125,14 +125,15 @@ class Crawl {
   async #page(url: URL, asked: URL, response: PageResponse, mediaType: string): Promise<void> {
     const { etag, 'last-modified': modified } = response.headers
     const most = Math.min(this.#limits.pageBytes, this.#limits.totalBytes - this.#bytes)
-    const count = (bytes: number): number => (this.#bytes += bytes)
-    const body = async function* (): AsyncGenerator<Buffer> {
-      for await (const chunk of response.body(most)) {
-        count(chunk.length)
-        yield chunk
-      }
+    const body = this.#counted(response.body(most))
+    await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body })
+  }
+
+  async *#counted(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of body) {
+      this.#bytes += chunk.length
+      yield chunk
     }
-    await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body: body() })
   }
 
   async #follow(url: URL, { kind, addresses }: Sitemap, origin: Origin): Promise<void> {
@@ -144,13 +145,8 @@ class Crawl {
       return
     }
     if (origin === 'index') throw new PageError('not_supported', 'An index of sitemaps lists another index.')
-    for (const address of addresses.slice(sitemaps))
-      this.#sink.leftOut({
-        url: address,
-        problem: 'too_many',
-        detail: `${sitemaps} sitemaps of an index are read at most.`,
-        isListed: false,
-      })
+    const detail = `${sitemaps} sitemaps of an index are read at most.`
+    for (const url of addresses.slice(sitemaps)) this.#sink.leftOut({ url, problem: 'too_many', detail, isListed: false })
     await Promise.all(addresses.slice(0, sitemaps).map((address) => this.#address(address, 'index', url)))
   }
 }

@@ -1,6 +1,6 @@
 import { type CodedError, diskFull, messageOf } from '../../base/errors.ts'
 import type { PassageIndex } from '../../index/open.ts'
-import type { AheadEncoder, AheadResult } from './contract.ts'
+import type { AheadEncoder } from './contract.ts'
 import type { Log } from './log.ts'
 import { renderPassage } from '../text/prompt.ts'
 import { withRetry } from './bulk-embed.ts'
@@ -38,7 +38,10 @@ export async function encodeIndexAhead({ index, reader, onProgress, signal }: Ah
   let contexts: string[] = []
   const flush = async (): Promise<void> => {
     const result = await withRetry(() => reader.encodeAhead({ contexts, contextTokens }, signal ? { signal } : {}), signal)
-    progress = advance(progress, contexts.length, result)
+    const done = progress.done + contexts.length
+    const total = Math.max(progress.total, done)
+    const [stored, bytes] = [progress.stored + result.stored, progress.bytes + result.bytes]
+    progress = { done, total, stored, bytes, left: stored < SAMPLE ? undefined : ((total - done) * bytes) / stored }
     contexts = []
     if (progress.left !== undefined && progress.left > result.room) throw tooLarge(progress, result.room)
     onProgress?.(progress)
@@ -49,14 +52,6 @@ export async function encodeIndexAhead({ index, reader, onProgress, signal }: Ah
   }
   if (contexts.length > 0) await flush()
   return progress
-}
-
-function advance(before: AheadProgress, passages: number, result: AheadResult): AheadProgress {
-  const done = before.done + passages
-  const total = Math.max(before.total, done)
-  const stored = before.stored + result.stored
-  const bytes = before.bytes + result.bytes
-  return { done, total, stored, bytes, left: stored < SAMPLE ? undefined : ((total - done) * bytes) / stored }
 }
 
 function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): CodedError {

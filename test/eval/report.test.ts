@@ -1,11 +1,9 @@
 import path from 'node:path'
 import t from 'tap'
-import { demoTargets } from '../../eval/suites/demo.ts'
 import { list, table, text, toHtml, toMarkdown } from '../../eval/report/blocks.ts'
 import { exactMatchOverK } from '../../eval/tasks/open-domain-qa/figures.ts'
 import { loadPlotter } from '../../eval/report/plot.ts'
 import { readPublished } from '../../eval/tasks/open-domain-qa/tables.ts'
-import type { EvalRecord } from '../../eval/tasks/open-domain-qa/record.ts'
 import type { SettingSummary, Summary } from '../../eval/tasks/open-domain-qa/summary.ts'
 
 function estimate(mean: number) {
@@ -53,57 +51,6 @@ function summary(...[cepe, closedBook, recall, auroc]: Figures): Summary {
     },
   }
 }
-
-const answered = (which: string, confidence: number, probability: number): EvalRecord => ({
-  id: which,
-  question: 'q',
-  answers: [],
-  answerable: which === 'attribute',
-  groups: { class: which },
-  demonstrations: [],
-  has_gold_passage: false,
-  retrieval: null,
-  predictions: [
-    {
-      method: 'cepe',
-      k: 10,
-      answer: 'a',
-      confidence,
-      probability_correct: probability,
-      finish_reason: 'stop',
-      prompt_sha256: '',
-      prompt_tokens: 1,
-      context_tokens: 1,
-      generated_tokens: 1,
-      in_decoder: 0,
-      in_encoder: 1,
-      attention: [],
-      timings_ms: { queue: 0, encode: 0, generate: 0, total: 0 },
-    },
-  ],
-})
-
-t.test("the demo's targets are met, or missed, one by one", (t) => {
-  /** Confidence and probability of every answer, without an answer in the corpus and with one. */
-  type Sure = readonly [number, number]
-  const subject = { method: 'cepe', k: 10, more: [20, 40] } as const
-  const targets = (args: Figures, free: number, unanswerable: Sure, attribute: Sure) =>
-    demoTargets(
-      summary(...args),
-      summary([free, 0, 0], 0, args[2], 1),
-      [answered('attribute', ...attribute), answered('entity absent', ...unanswerable), answered('entity present', ...unanswerable)],
-      subject,
-    )
-  const met = (...args: Parameters<typeof targets>) => targets(...args).map((target) => target.met)
-  t.same(new Set(met([[0.88, 0.87, 0.861], 0.1, 0.96, 0.88], 0.6, [0.9, 0.5], [0.95, 0.95])), new Set([true]))
-  t.same(new Set(met([[0.87, 0.84, 0.83], 0.88, 0.94, 0.79], 0.54, [0.91, 0.95], [0.9, 0.6])), new Set([false]))
-  const shown = targets([[0.8, 0.79, 0.77], 0.1, 0.96, 0.85], 0.5, [0.95, 0.95], [0.9, 0.9])
-  t.ok(shown.some(({ what, measured, met: reached }) => /k = 40 \(k = 10 less 0\.02\)/.test(what) && measured === '0.770' && !reached))
-  t.ok(shown.some(({ what, measured }) => /entity present: probability_correct above 0\.9/.test(what) && measured === '1.000'))
-  const none = { ...summary([1, 1, 1], 0, 1, 1), settings: [] }
-  t.throws(() => demoTargets(none, none, [], subject), /The demo run has no cepe at k = 10/)
-  t.end()
-})
 
 t.test("texts of questions and answers cannot break a report's layout", (t) => {
   const blocks = [text('a <b> & *c* | d'), table(['x', 'n'], [['one | two\nthree', '<script>alert(1)</script>']]), list(['[link](x)'])]

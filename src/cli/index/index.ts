@@ -1,6 +1,7 @@
 import { Command } from 'commander'
 import { closing } from '../../../base/files.ts'
 import type { IndexInfo } from '../../../index/view.ts'
+import type { AheadProgress } from '../../inference/encode-ahead.ts'
 import type { Indexing } from '../../service/indexing.ts'
 import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
@@ -111,8 +112,10 @@ function encodeAheadCommand(): Command {
       await ensureReader(config, createProgress)
       await using encoding = closing(await openAheadEncoding(config))
       const progress = createProgress('Encoding passages ahead', 'passages')
+      const onProgress = ({ done, total, bytes, left }: AheadProgress): void =>
+        progress.update(done, total, left === undefined ? '' : `${megabytes(bytes)} MB written, about ${megabytes(left)} MB to come`)
       const { done, stored, bytes } = await interruptible(
-        (signal) => encodeIndexAhead({ ...encoding, onProgress: (now) => progress.update(now.done, now.total, detail(now)), signal }),
+        (signal) => encodeIndexAhead({ ...encoding, onProgress, signal }),
         () => 'Interrupted: stored states are kept; run the command again to resume.',
       ).finally(() => progress.stop())
       process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
@@ -121,8 +124,4 @@ function encodeAheadCommand(): Command {
 
 function megabytes(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)
-}
-
-function detail({ bytes, left }: { readonly bytes: number; readonly left: number | undefined }): string {
-  return left === undefined ? '' : `${megabytes(bytes)} MB written, about ${megabytes(left)} MB to come`
 }

@@ -4,7 +4,7 @@ import type { GenerateRequest } from '../../contract.ts'
 import type { EncodedContexts } from '../encoder/encode-contexts.ts'
 import { type Feeds, type Graph, checkNumber, floats, int64, integers } from '../runtime/session.ts'
 import { measuredAttention } from './attention.ts'
-import { type PromptCache, promptFeeds } from './prompt-cache.ts'
+import { type PromptReader, readPrompt } from './prompt-cache.ts'
 import { type Decoded, type RunContext, untilEnd } from './step-decoding.ts'
 
 type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
@@ -12,22 +12,10 @@ type GreedyAnswer = Decoded & ReturnType<typeof measuredAttention>
 /** Outputs of an answer; the caches are for its continuation. */
 const ANSWER = ['tokens', 'logprobs', 'attention']
 
-interface GreedyModel {
-  readonly generate: Graph
-  readonly prompts: PromptCache
-}
-
 /** Runs greedy decoding in one run of the generate graph. */
-export async function greedy(
-  { generate, prompts }: GreedyModel,
-  request: GenerateRequest,
-  encoded: EncodedContexts,
-): Promise<GreedyAnswer> {
+export async function greedy(model: PromptReader, request: GenerateRequest, encoded: EncodedContexts): Promise<GreedyAnswer> {
   const { promptIds, maxNewTokens, wantsTokenShares } = request
-  const begun = prompts.begin(promptIds, encoded.phi)
-  const feeds = { ...promptFeeds(promptIds, begun), ...commonFeeds(request, encoded, maxNewTokens) }
-  const outputs = await generate.run(feeds, begun.keep ? undefined : ANSWER)
-  begun.keep?.(outputs)
+  const outputs = await readPrompt(model, promptIds, commonFeeds(request, encoded, maxNewTokens), ANSWER)
   return {
     tokenIds: integers(outputs, 'tokens'),
     logprobs: Array.from(floats(outputs, 'logprobs'), checkNumber),
@@ -35,11 +23,11 @@ export async function greedy(
   }
 }
 
-function commonFeeds({ stopIds }: GenerateRequest, { phi }: EncodedContexts, maxNewTokens: number): Feeds {
+function commonFeeds({ stopIds }: GenerateRequest, { phi }: EncodedContexts, maxNewTokens: number) {
   return { phi, stop_ids: int64(stopIds, [stopIds.length]), max_new_tokens: int64([maxNewTokens], []) }
 }
 
-interface PiecesModel extends GreedyModel {
+interface PiecesModel extends PromptReader {
   /** The continue graph, loaded on first use, in parallel to the first token. */
   readonly rest: () => Promise<Graph>
   /** Of the decoder, in tokens. */
@@ -51,7 +39,7 @@ interface PiecesModel extends GreedyModel {
  * Other tasks run in between, and `yieldPoint` throws if the run is cancelled.
  */
 export async function greedyInPieces(
-  { generate, prompts, rest, window }: PiecesModel,
+  { rest, window, ...model }: PiecesModel,
   request: GenerateRequest,
   encoded: EncodedContexts,
   runContext: RunContext,
@@ -61,9 +49,7 @@ export async function greedyInPieces(
   const attention: Float32Array[] = []
   let [prompt, since]: Feeds[] = [{}, {}]
   const begin = async (): Promise<Feeds> => {
-    const begun = prompts.begin(promptIds, encoded.phi)
-    const outputs = await generate.run({ ...promptFeeds(promptIds, begun), ...common })
-    begun.keep?.(outputs)
+    const outputs = await readPrompt(model, promptIds, common)
     prompt = renamed(outputs, 'prompt', 'prompt')
     return outputs
   }

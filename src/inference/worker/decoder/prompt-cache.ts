@@ -10,7 +10,6 @@ const BLOCK = 16
 const LEFT = 2
 /** The part of the cache that one prompt may take: a larger one is not kept. */
 const MOST_OF_CACHE = 1 / 4
-const FLOAT_BYTES = 4
 
 /** The beginning of a prompt that was read before: its tokens, and `before.{layer}.{key|value}` of them. */
 interface Beginning {
@@ -30,7 +29,7 @@ export type PromptCache = ReturnType<typeof createPromptCache>
  */
 export function createPromptCache(maxBytes: number, generate: Pick<Graph, 'inputs'>, manifest: CepeManifest) {
   const { layers, kv_heads: heads, head_dim: width } = manifest.dims
-  const bytesOf = (ids: readonly number[]): number => 2 * layers * heads * width * FLOAT_BYTES * ids.length
+  const bytesOf = (ids: readonly number[]): number => 2 * layers * heads * width * Float32Array.BYTES_PER_ELEMENT * ids.length
   // lru-cache treats a bound of 0 as "no bound".
   const cache = new LRUCache<readonly number[], Feeds>({ maxSize: Math.max(1, maxBytes), sizeCalculation: (_, ids) => bytesOf(ids) })
   // f16 graphs and those of earlier versions take no beginning; keys of a length-dependent rotary basis belong to one length.
@@ -51,17 +50,16 @@ export function createPromptCache(maxBytes: number, generate: Pick<Graph, 'input
     begin: (promptIds: readonly number[], phi: Pick<Tensor, 'dims'>): Beginning => {
       const reach = Math.floor((promptIds.length - LEFT) / BLOCK) * BLOCK
       if (!isPossible || phi.dims[0] !== 0 || reach <= 0) return { tokens: 0, before: {} }
-      let best: { readonly ids: readonly number[]; readonly tokens: number } = { ids: [], tokens: 0 }
+      let [known, tokens]: [readonly number[], number] = [[], 0]
       for (const ids of cache.keys()) {
         const apart = ids.findIndex((id, i) => id !== promptIds[i])
-        const tokens = Math.min(reach, Math.floor((apart < 0 ? ids.length : apart) / BLOCK) * BLOCK)
-        if (tokens > best.tokens) best = { ids, tokens }
+        const shared = Math.min(reach, Math.floor((apart < 0 ? ids.length : apart) / BLOCK) * BLOCK)
+        if (shared > tokens) [known, tokens] = [ids, shared]
       }
-      const { tokens } = best
-      const outputs = Object.entries(cache.get(best.ids) ?? {})
+      const outputs = cache.get(known) ?? {}
       if (tokens > 0) hits++
       else misses++
-      const before = outputs.map(([name]) => [name.replace('prompt', 'before'), firstOf(Object.fromEntries(outputs), name, tokens)])
+      const before = Object.keys(outputs).map((name) => [name.replace('prompt', 'before'), firstOf(outputs, name, tokens)])
       const isWorth = 2 * tokens < reach && bytesOf(promptIds) <= maxBytes * MOST_OF_CACHE
       const keep = (made: Feeds): void => {
         cache.set(promptIds, Object.fromEntries(Object.entries(made).filter(([name]) => name.startsWith('prompt.'))))
@@ -72,16 +70,29 @@ export function createPromptCache(maxBytes: number, generate: Pick<Graph, 'input
   }
 }
 
-/** Feeds of the generate graph for a prompt from its beginning on. */
-export function promptFeeds(promptIds: readonly number[], { tokens, before }: Beginning): Feeds {
-  return { input_ids: int64(promptIds.slice(tokens), [1, promptIds.length - tokens]), ...before }
+export interface PromptReader {
+  readonly generate: Graph
+  readonly prompts: PromptCache
+}
+
+/** Runs the generate graph on a prompt from its beginning on. @param names of the outputs; default: all */
+export async function readPrompt(
+  { generate, prompts }: PromptReader,
+  promptIds: readonly number[],
+  feeds: Feeds & Readonly<Record<'phi', Tensor>>,
+  names?: readonly string[],
+): Promise<Feeds> {
+  const { tokens, before, keep } = prompts.begin(promptIds, feeds.phi)
+  const ids = int64(promptIds.slice(tokens), [1, promptIds.length - tokens])
+  const outputs = await generate.run({ ...feeds, ...before, input_ids: ids }, keep ? undefined : names)
+  keep?.(outputs)
+  return outputs
 }
 
 /** The beginning of a prompt for the step graph, read first by the generate graph, so that both graphs read the same. */
-export async function readBeginning(prompts: PromptCache, generate: Graph, promptIds: readonly number[], phi: Tensor): Promise<Beginning> {
-  const begun = prompts.begin(promptIds, phi)
+export async function readBeginning(reader: PromptReader, promptIds: readonly number[], phi: Tensor): Promise<Beginning> {
+  const begun = reader.prompts.begin(promptIds, phi)
   if (begun.keep === undefined) return begun
-  const ending = { stop_ids: int64([], [0]), max_new_tokens: int64([1], []) }
-  begun.keep(await generate.run({ ...promptFeeds(promptIds, begun), ...ending, phi }))
-  return prompts.begin(promptIds, phi)
+  await readPrompt(reader, promptIds, { phi, stop_ids: int64([], [0]), max_new_tokens: int64([1], []) }, [])
+  return reader.prompts.begin(promptIds, phi)
 }

@@ -77,7 +77,7 @@ export async function loadReaderModel(options: ReaderChildOptions, log: Log, onL
       byLength,
       prefillTokens: options.prefillTokens,
       batchTokens,
-      beginning: (ids, phi) => readBeginning(prompts, generateGraph, ids, phi),
+      beginning: (ids, phi) => readBeginning({ generate: generateGraph, prompts }, ids, phi),
     }),
     /** Computed on first use: some hundred milliseconds for a large vocabulary. */
     tokenTexts: () => (texts ??= tokenTexts(tokenizer, dims.vocab_size)),
