@@ -411,6 +411,29 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     has: ['It burns.'],
     warnings: [/^Not read: included files \(1\)\.$/],
   },
+  // Tables of other formats; lists whose numbers fall.
+  {
+    file: 'formats.adoc',
+    content:
+      '[%header,format=csv]\n|===\nBoat,Fee,From\nRaft,"10,50",May\n"Tug, big",20,\n|===\n\n,===\nBoat,Fee,Day\n\nYacht,30,4\n,===\n\n[%header,format=dsv]\n|===\nName:Age:Of\nAnn:7:Ayr\n|===\n\n[%header,separator=!]\n|===\n!Oil !Wick | hemp !Use\n!whale !wool !lamp\n|===\n\n[%reversed]\n. third\n. second\n\n. first\n\nThen:\n\n[%reversed,start=9]\n. nine\n. eight\n',
+    lines: [
+      'Boat: Raft; Fee: 10,50; From: May',
+      'Boat: Tug, big; Fee: 20',
+      'Boat: Yacht; Fee: 30; Day: 4',
+      'Name: Ann; Age: 7; Of: Ayr',
+      'Oil: whale; Wick | hemp: wool; Use: lamp',
+      '3. third',
+      '2. second',
+      '1. first',
+      '9. nine',
+      '8. eight',
+    ],
+  },
+  {
+    file: 'letters.rst',
+    content: 'Lists\n=====\n\na. oil\nb. wick\n   of wool\nc. glass\n\nI. one\nII. two\n\nA. Berg was a\nC. Ravn too.\n',
+    lines: ['a. oil', 'b. wick of wool', 'c. glass', 'I. one', 'II. two', 'A. Berg was a C. Ravn too.'],
+  },
   {
     file: 'defined.adoc',
     content: '= {name} guide\nAnn Berg\n:name: Lampo\n:full-name: {name} 3\n\nThe {full-name} burns {oil}.\n\n----\n{name}\n----\n',
