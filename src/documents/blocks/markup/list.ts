@@ -6,7 +6,7 @@ type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
 
 const INDENT = '  '
 /** A format of numbers in a style; names of those with letters. */
-const STYLE = /list-style(?:-type)?\s*:[^;]*?\b((?:lower|upper)-\w+|decimal|none)/i
+export const STYLE = /list-style(?:-type)?\s*:[^;]*?\b((?:lower|upper)-\w+|decimal|none)/i
 /** A class of Docutils for such a format. */
 const CLASS = /(?<![\w-])(?:lower|upper)-?(?:alpha|roman)(?![\w-])/
 const LETTERED = /^(?:[ai]|(?:lower|upper)-?(?:letter|roman|alpha|latin)|(?:alpha|roman)[lu]c)$/i

@@ -2,6 +2,9 @@ const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
 export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
 
+/** A year, or a date, which may name a column of numbers. */
+const PERIOD = /^(?:(?:19|20)\d\d(?:[A-Z]|(?:[-/]\d\d){0,2})|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d)$/
+
 /** A cell of a table. A spanning cell is repeated in all columns and rows that it covers. */
 export interface GridCell {
   readonly text: string
@@ -21,7 +24,7 @@ export interface GridRow {
 /**
  * Rows of a table as texts: "column: value; column: value" below column names (several rows of names are joined: "Sales 2024"),
  * "name: value" after row names and in two columns, else the values alone. A first row that is not marked is taken as names only if it
- * differs from the rows below: in bold type, or above numbers.
+ * differs from the rows below: in bold type, or above numbers. A row below names of groups has names too.
  * @param isSheet a spreadsheet: blank rows end a table
  */
 export function rowTexts(grid: readonly GridRow[], isSheet = false): string[] {
@@ -36,13 +39,16 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
+  const unmarked =
+    [2, 1].find((count) => looksLikeNames(grid.slice(first, first + count), grid.slice(first + count), isSheet, isFirst)) ?? 0
   const used = Array.from({ length: width }, (_, i) => grid.some(({ cells }) => cells[i]?.text && cells[i].isRepeat !== true))
   const lines: string[] = []
   let heads: GridRow[] = []
   let names: readonly string[] = []
   for (const [i, row] of grid.entries()) {
     if (isTitle(row, width)) lines.push(row.cells[0]?.text ?? '')
-    else if (i < lastValues && (isNames(row) || (i === first && looksLikeNames(row, grid.slice(i + 1), isSheet, isFirst)))) heads.push(row)
+    else if (i < lastValues && (isNames(row) || (i >= first && i < first + unmarked))) heads.push(row)
+    else if (i < lastValues && heads.length === 1 && heads.every((head) => belowGroups(head, row) !== undefined)) heads.push(row)
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
@@ -77,19 +83,25 @@ function isNames({ cells, isHead }: GridRow): boolean {
   return isHead || (cells.at(-1)?.isHead === true && cells.every((cell, i) => cell.isHead === true || (i === 0 && cell.text === '')))
 }
 
-function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: boolean, isFirst: boolean): boolean {
-  const texts = cells.map(({ text }) => text)
+/** @param heads one row, or two of which the first names groups */
+function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isSheet: boolean, isFirst: boolean): boolean {
+  const [top, below] = heads
+  if (top === undefined || (below !== undefined && belowGroups(top, below) === undefined)) return false
+  const texts = namesOf(heads, top.cells.length)
+  const isPeriod = texts.map((text) => PERIOD.test(text))
   const areNames =
     texts.length > 1 &&
     new Set(texts).size === texts.length &&
-    // In a sheet the corner above the names of rows may be empty.
-    texts.every((text, i) => (text !== '' || (isSheet && i === 0)) && text.length <= LONGEST_NAME && !NUMBER.test(text))
-  if (!areNames || rest.some((row) => row.cells.length > cells.length)) return false
+    // The corner above the names of rows may be empty.
+    texts.every((text, i) => (text === '' ? i === 0 : text.length <= LONGEST_NAME && heads.some(({ cells }) => isName(cells[i]?.text)))) &&
+    isPeriod[0] !== true &&
+    isPeriod.every((is, i) => !is || rest.some(({ cells }) => cells[i]?.text && !PERIOD.test(cells[i].text)))
+  if (!areNames || rest.some((row) => row.cells.length > texts.length)) return false
   // Sheets of more than two columns begin with names, which are no values below them.
   const isValue = (text: string, i: number): boolean => rest.some(({ cells }) => cells[i]?.text === text && !isSame(cells, texts))
   if (isFirst && texts.length > 2 && !texts.some(isValue)) return true
   const isBold = (row: GridRow): boolean => row.cells.every((cell) => cell.isBold === true || cell.text === '')
-  if (isBold({ cells, isHead: false }) && !rest.some(isBold)) return true
+  if (heads.every(isBold) && !rest.some(isBold)) return true
   // In two columns, numbers in the second may be the values of a form.
   return texts.slice(0, texts.length === 2 ? 1 : undefined).some((_, i) => {
     const below = rest.flatMap((row) => row.cells[i]?.text || [])
@@ -97,13 +109,36 @@ function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: b
   })
 }
 
+function isName(text = ''): boolean {
+  return text !== '' && (!NUMBER.test(text) || PERIOD.test(text))
+}
+
+/** The names of groups for each column, if the next row has the names in the groups, which are merged cells or have empty ones after them. */
+function belowGroups({ cells: groups }: GridRow, { cells }: GridRow): string[] | undefined {
+  const isMerged = groups.some(({ isRepeat }) => isRepeat === true)
+  let [group, isGrouped] = ['', false]
+  const names = groups.map(({ text, isRepeat = false }, i) => {
+    const below = cells[i]?.text ?? ''
+    if (text !== '' && !isRepeat) group = below === '' || below === text ? '' : text
+    const isPart = group !== '' && below !== '' && (isMerged ? isRepeat : text === '')
+    isGrouped ||= isPart
+    return isPart ? group : text
+  })
+  const isCorner = !cells[0]?.text || names[0] === '' || names[0] === cells[0].text
+  return isGrouped && isCorner && cells.every(({ text }) => text === '' || (text.length <= LONGEST_NAME && isName(text)))
+    ? names
+    : undefined
+}
+
 function isSame(cells: readonly GridCell[], names: readonly string[]): boolean {
   return cells.every(({ text }, i) => text === names[i])
 }
 
 function namesOf(heads: readonly GridRow[], width: number): string[] {
+  const [top, below] = heads
+  const groups = top && below && belowGroups(top, below)
   return Array.from({ length: width }, (_, i) =>
-    [...new Set(heads.flatMap(({ cells }) => cells[i]?.text.replace(/\s*:$/, '') || []))].join(' '),
+    [...new Set(heads.flatMap(({ cells }, row) => (row === 0 && groups?.[i]) || cells[i]?.text.replace(/\s*:$/, '') || []))].join(' '),
   )
 }
 

@@ -1,12 +1,13 @@
 import { DomHandler, isTag, isText, Text, type AnyNode, type Document, type Element } from 'domhandler'
 import { DomUtils, parseDocument, Parser, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
+import { styleLists, type Rule } from './list-styles.ts'
 import { mathText } from './math.ts'
 import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
 import { symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
-import { BLOCKS, isHidden, raisedText, textOf } from './text.ts'
+import { BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
   table: 'table',
@@ -29,7 +30,7 @@ const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
 /** Types of inputs whose values are shown as text. */
 const TYPED = /^(?:text|search|email|number|range|tel|url|date|time|datetime-local|month|week)$/i
 /** Elements that are rewritten like others. */
-const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', s: 'del', strike: 'del', meter: 'input', progress: 'input' }))
+const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', meter: 'input', progress: 'input' }))
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 /** A check box that an export draws by a class. */
 const BOX = /\bcheckbox-(on|off)\b/
@@ -42,7 +43,8 @@ const COMMENT = /\/\*(?:[^]*?\*\/|[^]*)/g
 /** A small text that is moved, as LibreOffice writes scripts of EPUB. */
 const [SMALL, SHIFTED] = [/font-size\s*:\s*0?\.\d/i, /position\s*:\s*relative\s*;\s*top\s*:\s*(-?)0?\.\d/i]
 /** A class, perhaps of one kind of element. */
-const CLASS = /^\s*(?:span)?\.([\w-]+)\s*$/i
+const CLASS = /^[a-z\d]*\.([\w-]+)$/i
+const STRUCK = /^(?:del|s|strike)$/
 
 /** `linked`: style sheets outside the page; `withoutMenus` removes menus, and headers and footers of the page. */
 export type MarkupOptions = ParserOptions & { readonly linked?: string; readonly withoutMenus?: boolean }
@@ -56,7 +58,9 @@ export type ParsedMarkup = ReturnType<typeof parseMarkup>
 export function parseMarkup(source: string, { withoutMenus = false, linked, ...options }: MarkupOptions = {}) {
   const { children } = parsed(source, options)
   const elements = elementsIn(children)
-  nameScripts(elements, linked)
+  const rules = rulesIn(elements, linked)
+  nameScripts(elements, rules)
+  styleLists(elements, rules)
   tidy(elements, withoutMenus)
   return { nodes: children, elements }
 }
@@ -89,20 +93,34 @@ export function elementsIn(nodes: readonly AnyNode[]): Element[] {
   return found
 }
 
-/** Names the elements that raise, lower or strike out text by a style or a class after what they show. */
-function nameScripts(elements: readonly Element[], linked = ''): void {
+/** Rules of style sheets for single selectors. */
+function rulesIn(elements: readonly Element[], linked = ''): Rule[] {
   const inside = elements.filter(({ name }) => name === 'style').map(({ children }) => DomUtils.textContent(children))
+  return [linked, ...inside]
+    .join('\n')
+    .replace(COMMENT, '')
+    .split('}')
+    .flatMap((rule) => {
+      const [selectors = '', style = ''] = rule.split('{').slice(-2)
+      return selectors
+        .replace(/^[^]*;/, '')
+        .split(',')
+        .map((selector) => ({ selector: selector.trim(), style }))
+    })
+}
+
+/** Names the elements that raise, lower or strike out text by a style or a class after what they show. */
+function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void {
   const scripts = new Map<string, ReturnType<typeof scriptIn>>()
-  for (const rule of [linked, ...inside].join('\n').replace(COMMENT, '').split('}')) {
-    const [selectors = '', style] = rule.split('{').slice(-2)
-    const script = scriptIn(style)
-    const names = script === undefined ? [] : selectors.split(',').flatMap((one) => CLASS.exec(one)?.[1] ?? [])
-    for (const name of names) scripts.set(name, script)
+  for (const { selector, style } of rules) {
+    const [name, script] = [CLASS.exec(selector)?.[1], scriptIn(style)]
+    if (name !== undefined && script !== undefined) scripts.set(name, script)
   }
   for (const element of elements) {
     const { style, class: names = '' } = element.attribs
     const script = scriptIn(style) ?? names.split(/\s+/).flatMap((name) => scripts.get(name) ?? [])[0]
     if (element.name === 'span' && script !== undefined) element.name = script
+    else if (script === 'del') element.attribs['data-struck'] = ''
   }
 }
 
@@ -128,6 +146,7 @@ function rewrite(element: Element): void {
   const isMarked = DomUtils.prevElementSibling(element)?.attribs.class === 'classifier-delimiter'
   if (TYPE.test(attribs.class ?? '') && !isMarked) DomUtils.prependChild(element, new Text(' : '))
   if (isHidden(element)) return
+  if (isStruck(element)) strike(element)
   const kind = name.replace(/^(?:m(?:ml)?|epub|ops):/, '')
   switch (SAME.get(kind) ?? kind) {
     case 'sup':
@@ -170,11 +189,48 @@ function rewrite(element: Element): void {
       return
     case 'q':
       return say(element, `"${textOf(children)}"`)
-    case 'del':
-      // A replaced price is not one number with the new one.
-      DomUtils.appendChild(element, new Text(' '))
-      if (/[\p{L}\p{N}]$/u.test(textBefore(element))) DomUtils.prependChild(element, new Text(' '))
   }
+}
+
+function isStruck({ name, attribs }: Element): boolean {
+  return STRUCK.test(name) || attribs['data-struck'] !== undefined
+}
+
+/** Marks text that is struck out, together with what continues it in elements after it: each block in it alone. */
+function strike(element: Element): void {
+  for (let { next } = element; next !== null && isTag(next) && isInline(next) && isStruck(next); next = element.next) {
+    for (const child of [...next.children]) DomUtils.appendChild(element, child)
+    DomUtils.removeElement(next)
+  }
+  let shown: Text[] = []
+  const end = (): void => {
+    const [first, last] = [shown[0], shown.at(-1)]
+    if (first !== undefined) first.data = first.data.replace(/\S/, '~~$&')
+    if (last !== undefined) last.data = last.data.replace(/(?<=\S)\s*$/, '~~$&')
+    shown = []
+  }
+  const read = (nodes: readonly AnyNode[], depth = 0): void => {
+    checkDepth(depth)
+    for (const node of nodes)
+      if (isText(node) && node.data.trim() !== '') shown.push(node)
+      else if (isTag(node) && !isSkipped(node)) {
+        if (isStruck(node)) [node.name, node.attribs] = [STRUCK.test(node.name) ? 'span' : node.name, {}]
+        if (!isInline(node)) end()
+        read(node.children, depth + 1)
+        if (!isInline(node)) end()
+      }
+  }
+  read(element.children)
+  end()
+  if (!isInline(element)) return
+  // A replaced price is not one number with the new one.
+  const { next } = element
+  if (next !== null && (isTag(next) || (isText(next) && /^[\p{L}\p{N}]/u.test(next.data)))) DomUtils.appendChild(element, new Text(' '))
+  if (/[\p{L}\p{N}]$/u.test(textBefore(element))) DomUtils.prependChild(element, new Text(' '))
+}
+
+function isInline({ name }: Element): boolean {
+  return !BLOCKS.has(name) && name !== 'ul' && name !== 'ol'
 }
 
 function sayInput(element: Element): void {

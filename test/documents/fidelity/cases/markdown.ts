@@ -61,7 +61,7 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
   {
     file: 'lowered.md',
     content: 'H~2~O and CO~2~ for ~~12~~15 crowns, ~an old price~ now 5~0~1.\n',
-    says: 'H2O and CO2 for 12 15 crowns, an old price now 5_0 1.',
+    says: 'H2O and CO2 for ~~12~~ 15 crowns, ~~an old price~~ now 5_0 1.',
   },
   // Cells that have no column are not shown, and named.
   {
