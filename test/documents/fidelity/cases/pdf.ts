@@ -427,6 +427,27 @@ export const PDF_CASES: readonly FidelityCase[] = [
     content: () => makePdf([[`${PROSE} of the well-`, 'known harbour at the har-', 'bour. It is well-known to all.']]),
     has: ['the well-known harbour at the harbour.'],
   },
+  // Items whose numbers have no marks, below a colon; other numbers begin lines too.
+  {
+    file: 'bare-numbers.pdf',
+    content: () =>
+      makePdf([
+        [
+          'Before the lamp of the old mole is lit for the first time, the watch has to do this:',
+          '1 Wipe the glass of the lamp of the old mole, and do so with a soft cloth until it is',
+          'dry',
+          '2 Fill the lamp',
+          '',
+          'It needs',
+          '3 Men to do so',
+        ],
+      ]),
+    lines: [
+      'Before the lamp of the old mole is lit for the first time, the watch has to do this:',
+      '1 Wipe the glass of the lamp of the old mole, and do so with a soft cloth until it is dry',
+      '2 Fill the lamp',
+    ],
+  },
   // The page of a passage is that of its first character.
   {
     file: 'long-paragraph.pdf',
