@@ -109,18 +109,24 @@ function rulesIn(elements: readonly Element[], linked = ''): Rule[] {
     })
 }
 
-/** Names the elements that raise, lower or strike out text by a style or a class after what they show. */
+/** Names the elements that raise, lower or strike out text by a style or a class after what they show; a class may show them apart. */
 function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void {
   const scripts = new Map<string, ReturnType<typeof scriptIn>>()
+  const apart = new Set<string>()
   for (const { selector, style } of rules) {
     const [name, script] = [CLASS.exec(selector)?.[1], scriptIn(style)]
     if (name !== undefined && script !== undefined) scripts.set(name, script)
+    if (name !== undefined && SHOWN_APART.test(style)) apart.add(name)
   }
   for (const element of elements) {
     const { style, class: names = '' } = element.attribs
-    const script = scriptIn(style) ?? names.split(/\s+/).flatMap((name) => scripts.get(name) ?? [])[0]
+    const all = names.split(/\s+/)
+    const script = scriptIn(style) ?? all.flatMap((name) => scripts.get(name) ?? [])[0]
     if (element.name === 'span' && script !== undefined) element.name = script
     else if (script === 'del') element.attribs['data-struck'] = ''
+    if (!isInline(element) || !all.some((name) => apart.has(name))) continue
+    DomUtils.prependChild(element, new Text(' '))
+    DomUtils.appendChild(element, new Text(' '))
   }
 }
 

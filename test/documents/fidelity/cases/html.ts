@@ -512,6 +512,13 @@ const MARKS: readonly FidelityCase[] = [
     says: 'Oil: It burns. Wax: It melts. [Wick] Cotton. [Glass] Clear. End. How long? Nine hours. Where At sea.',
     lacks: ['Sign up', 'failed', 'secret'],
   },
+  // A class may show parts of a line apart; a reference to a note that stands before it.
+  {
+    file: 'apart.html',
+    content:
+      '<style>.name, b.price { display: block } .x{display:inline}</style><p><span class="name">Raft</span><b class="price">7</b>0<span class="x">1</span></p><aside id="n">Oil.</aside><p>Lamp<a role="doc-noteref" href="#n">2</a> burns.</p>',
+    says: 'Raft 7 01 Oil. Lamp[2] burns.',
+  },
   // Notes of pages that office programs have saved.
   {
     file: 'saved.html',
