@@ -7,7 +7,7 @@ import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
 import { symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
-import { BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
+import { ancestors, BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
   table: 'table',
@@ -36,6 +36,11 @@ const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 const BOX = /\bcheckbox-(on|off)\b/
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
+/** Icons of fonts, which tables of features have. */
+const FORM = String.raw`(?:-(?:circle|square|mark|lg|alt|fill|o))*(?:\s|$)`
+const TICK = new RegExp(`(?:^|[\\s-])(?:check|tick|ok|yes)${FORM}`)
+const CROSS = new RegExp(`(?:^|[\\s-])(?:times|xmark|cross|remove|no)${FORM}`)
+const MOST_ABOVE = 3
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
 const LONGEST_BEFORE = 20
@@ -151,6 +156,8 @@ function rewrite(element: Element): void {
   // The colon before a type is in the style sheet of Docutils.
   const isMarked = DomUtils.prevElementSibling(element)?.attribs.class === 'classifier-delimiter'
   if (TYPE.test(attribs.class ?? '') && !isMarked) DomUtils.prependChild(element, new Text(' : '))
+  const icon = iconText(element)
+  if (icon !== undefined) return say(element, apart(element, icon))
   if (isHidden(element)) return
   if (isStruck(element)) strike(element)
   const kind = name.replace(/^(?:m(?:ml)?|epub|ops):/, '')
@@ -237,6 +244,18 @@ function strike(element: Element): void {
 
 function isInline({ name }: Element): boolean {
   return !BLOCKS.has(name) && name !== 'ul' && name !== 'ol'
+}
+
+/** What an empty element shows by a style: its label, or a mark that is all a cell of a table holds. */
+function iconText(element: Element): string | undefined {
+  const { name, attribs, children } = element
+  if (!/^(?:i|span|div)$/.test(name) || (attribs.role !== 'img' && attribs.class === undefined) || textOf(children) !== '') return undefined
+  const { 'aria-label': label, title = label, class: names = '' } = attribs
+  if (attribs.role === 'img') return label
+  const cell = [...ancestors(element, MOST_ABOVE)].find((above) => above.name === 'td')
+  if (name === 'div' || cell === undefined || textOf(cell.children) !== '') return undefined
+  const sign = TICK.test(names) ? '\u2713' : CROSS.test(names) ? '\u2717' : undefined
+  return sign === undefined ? undefined : (title ?? sign)
 }
 
 function sayInput(element: Element): void {

@@ -519,6 +519,15 @@ const MARKS: readonly FidelityCase[] = [
       '<style>.name, b.price { display: block } .x{display:inline}</style><p><span class="name">Raft</span><b class="price">7</b>0<span class="x">1</span></p><aside id="n">Oil.</aside><p>Lamp<a role="doc-noteref" href="#n">2</a> burns.</p>',
     says: 'Raft 7 01 Oil. Lamp[2] burns.',
   },
+  // Icons that are all a cell shows, and what an image by a style is called.
+  {
+    file: 'icons.html',
+    content: main(
+      '<table><tr><th>Boat<th>Oars<th>Sail<tr><td>Raft<td><i class="fa fa-check" aria-hidden="true"></i><td><span class="bi bi-x-lg icon-times-circle" title="none"></span><tr><td>Tug<td><i class="glyphicon glyphicon-remove"></i><td><i class="fa-check"></i> two</table><p>Rated <span role="img" aria-label="4.5 of 5"></span> by <i class="fa fa-user"></i>Ann <span role="img" aria-label="anchor">\u2693</span>.</p>',
+    ),
+    lines: ['Boat: Raft; Oars: \u2713; Sail: none', 'Boat: Tug; Oars: \u2717; Sail: two'],
+    has: ['Rated 4.5 of 5 by Ann \u2693.'],
+  },
   // Notes of pages that office programs have saved.
   {
     file: 'saved.html',
