@@ -37,9 +37,10 @@ const BOX = /\bcheckbox-(on|off)\b/
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
 /** Icons of fonts, which tables of features have. */
+const ICON = /(?:^|[\s_-])(?:fa[a-z]?|bi|ti|ri|mdi|icons?|glyphicon|dashicons)(?:[\s_-]|$)/
 const FORM = String.raw`(?:-(?:circle|square|mark|lg|alt|fill|o))*(?:\s|$)`
 const TICK = new RegExp(`(?:^|[\\s-])(?:check|tick|ok|yes)${FORM}`)
-const CROSS = new RegExp(`(?:^|[\\s-])(?:times|xmark|cross|remove|no)${FORM}`)
+const CROSS = new RegExp(`(?:^|[\\s-])(?:times|xmark|x|cross|remove|no)${FORM}`)
 const MOST_ABOVE = 3
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
@@ -253,7 +254,7 @@ function iconText(element: Element): string | undefined {
   const { 'aria-label': label, title = label, class: names = '' } = attribs
   if (attribs.role === 'img') return label
   const cell = [...ancestors(element, MOST_ABOVE)].find((above) => above.name === 'td')
-  if (name === 'div' || cell === undefined || textOf(cell.children) !== '') return undefined
+  if (name === 'div' || !ICON.test(names) || cell === undefined || textOf(cell.children) !== '') return undefined
   const sign = TICK.test(names) ? '\u2713' : CROSS.test(names) ? '\u2717' : undefined
   return sign === undefined ? undefined : (title ?? sign)
 }

@@ -523,7 +523,7 @@ const MARKS: readonly FidelityCase[] = [
   {
     file: 'icons.html',
     content: main(
-      '<table><tr><th>Boat<th>Oars<th>Sail<tr><td>Raft<td><i class="fa fa-check" aria-hidden="true"></i><td><span class="bi bi-x-lg icon-times-circle" title="none"></span><tr><td>Tug<td><i class="glyphicon glyphicon-remove"></i><td><i class="fa-check"></i> two</table><p>Rated <span role="img" aria-label="4.5 of 5"></span> by <i class="fa fa-user"></i>Ann <span role="img" aria-label="anchor">\u2693</span>.</p>',
+      '<table><tr><th>Boat<th>Oars<th>Sail<tr><td>Raft<td><i class="fa fa-check" aria-hidden="true"></i><td><span class="bi bi-x-lg icon-times-circle" title="none"></span><tr><td>Tug<td><i class="glyphicon glyphicon-remove"></i><td><i class="fa fa-check"></i> two<tr><td>Yacht<td><span class="cline-no"></span><td>one</table><p>Rated <span role="img" aria-label="4.5 of 5"></span> by <i class="fa fa-user"></i>Ann <span role="img" aria-label="anchor">\u2693</span>.</p>',
     ),
     lines: ['Boat: Raft; Oars: \u2713; Sail: none', 'Boat: Tug; Oars: \u2717; Sail: two'],
     has: ['Rated 4.5 of 5 by Ann \u2693.'],
