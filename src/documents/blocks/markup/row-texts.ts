@@ -40,7 +40,7 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
   const unmarked =
-    [2, 1].find((count) => looksLikeNames(grid.slice(first, first + count), grid.slice(first + count), isSheet, isFirst)) ?? 0
+    [3, 2, 1].find((count) => looksLikeNames(grid.slice(first, first + count), grid.slice(first + count), isSheet, isFirst)) ?? 0
   const used = Array.from({ length: width }, (_, i) => grid.some(({ cells }) => cells[i]?.text && cells[i].isRepeat !== true))
   const lines: string[] = []
   let heads: GridRow[] = []
@@ -48,7 +48,7 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   for (const [i, row] of grid.entries()) {
     if (isTitle(row, width)) lines.push(row.cells[0]?.text ?? '')
     else if (i < lastValues && (isNames(row) || (i >= first && i < first + unmarked))) heads.push(row)
-    else if (i < lastValues && heads.length === 1 && heads.every((head) => belowGroups(head, row) !== undefined)) heads.push(row)
+    else if (i < lastValues && heads.length > 0 && continuesNames([...heads, row], grid.slice(i + 1))) heads.push(row)
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
@@ -83,11 +83,12 @@ function isNames({ cells, isHead }: GridRow): boolean {
   return isHead || (cells.at(-1)?.isHead === true && cells.every((cell, i) => cell.isHead === true || (i === 0 && cell.text === '')))
 }
 
-/** @param heads one row, or two of which the first names groups */
+/** @param heads one row, or several of which each names groups of the next */
 function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isSheet: boolean, isFirst: boolean): boolean {
-  const [top, below] = heads
-  if (top === undefined || (below !== undefined && belowGroups(top, below) === undefined)) return false
-  const texts = namesOf(heads, top.cells.length)
+  const groups = heads.slice(1).map((below, i) => groupsOf(heads[i], below))
+  if (heads.length === 0 || groups.includes(undefined)) return false
+  const texts = namesOf(heads, heads[0]?.cells.length ?? 0)
+  const isCorner = (kind: string): boolean => groups.some((one) => one?.corner === kind)
   const isPeriod = texts.map((text) => PERIOD.test(text))
   const areNames =
     texts.length > 1 &&
@@ -99,9 +100,10 @@ function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isS
   if (!areNames || rest.some((row) => row.cells.length > texts.length)) return false
   // Sheets of more than two columns begin with names, which are no values below them.
   const isValue = (text: string, i: number): boolean => rest.some(({ cells }) => cells[i]?.text === text && !isSame(cells, texts))
-  if (isFirst && texts.length > 2 && !texts.some(isValue)) return true
+  if (isFirst && texts.length > 2 && !isCorner('empty') && !isCorner('other') && !texts.some(isValue)) return true
   const isBold = (row: GridRow): boolean => row.cells.every((cell) => cell.isBold === true || cell.text === '')
   if (heads.every(isBold) && !rest.some(isBold)) return true
+  if (isCorner('other')) return false
   // In two columns, numbers in the second may be the values of a form.
   return texts.slice(0, texts.length === 2 ? 1 : undefined).some((_, i) => {
     const below = rest.flatMap((row) => row.cells[i]?.text || [])
@@ -113,21 +115,30 @@ function isName(text = ''): boolean {
   return text !== '' && (!NUMBER.test(text) || PERIOD.test(text))
 }
 
-/** The names of groups for each column, if the next row has the names in the groups, which are merged cells or have empty ones after them. */
-function belowGroups({ cells: groups }: GridRow, { cells }: GridRow): string[] | undefined {
-  const isMerged = groups.some(({ isRepeat }) => isRepeat === true)
+/** Whether the last row has names in groups of the one before, which is marked as names. */
+function continuesNames(heads: readonly GridRow[], rest: readonly GridRow[]): boolean {
+  const [top, below] = heads.slice(-2)
+  return groupsOf(top, below)?.corner === 'same' || (heads.length > 1 && looksLikeNames(heads, rest, false, false))
+}
+
+/**
+ * The names of groups for each column, if the next row has the names in the groups, which are merged cells or have empty ones after them; and
+ * whether the first column has one name, one below an empty cell, which may be a value, or one in a group.
+ */
+function groupsOf(top: GridRow | undefined, below: GridRow | undefined) {
+  const isMerged = top?.cells.some(({ isRepeat }) => isRepeat === true)
   let [group, isGrouped] = ['', false]
-  const names = groups.map(({ text, isRepeat = false }, i) => {
-    const below = cells[i]?.text ?? ''
-    if (text !== '' && !isRepeat) group = below === '' || below === text ? '' : text
-    const isPart = group !== '' && below !== '' && (isMerged ? isRepeat : text === '')
+  const names = top?.cells.map(({ text, isRepeat = false }, i) => {
+    const own = below?.cells[i]?.text ?? ''
+    if (text !== '' && !isRepeat) group = own === '' || own === text ? '' : text
+    const isPart = group !== '' && own !== '' && (isMerged ? isRepeat : text === '')
     isGrouped ||= isPart
     return isPart ? group : text
   })
-  const isCorner = !cells[0]?.text || names[0] === '' || names[0] === cells[0].text
-  return isGrouped && isCorner && cells.every(({ text }) => text === '' || (text.length <= LONGEST_NAME && isName(text)))
-    ? names
-    : undefined
+  const areNames = below?.cells.every(({ text }) => text === '' || (text.length <= LONGEST_NAME && isName(text)))
+  if (names === undefined || !isGrouped || areNames !== true) return undefined
+  const first = below?.cells[0]?.text ?? ''
+  return { names, corner: first === '' || first === names[0] ? 'same' : names[0] === '' ? 'empty' : 'other' }
 }
 
 function isSame(cells: readonly GridCell[], names: readonly string[]): boolean {
@@ -135,11 +146,8 @@ function isSame(cells: readonly GridCell[], names: readonly string[]): boolean {
 }
 
 function namesOf(heads: readonly GridRow[], width: number): string[] {
-  const [top, below] = heads
-  const groups = top && below && belowGroups(top, below)
-  return Array.from({ length: width }, (_, i) =>
-    [...new Set(heads.flatMap(({ cells }, row) => (row === 0 && groups?.[i]) || cells[i]?.text.replace(/\s*:$/, '') || []))].join(' '),
-  )
+  const rows = heads.map((row, i) => groupsOf(row, heads[i + 1])?.names ?? row.cells.map(({ text }) => text))
+  return Array.from({ length: width }, (_, i) => [...new Set(rows.flatMap((names) => names[i]?.replace(/\s*:$/, '') || []))].join(' '))
 }
 
 function namedRow({ cells }: GridRow, names: readonly string[]): string {

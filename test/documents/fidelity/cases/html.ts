@@ -528,6 +528,23 @@ const MARKS: readonly FidelityCase[] = [
     lines: ['Boat: Raft; Oars: \u2713; Sail: none', 'Boat: Tug; Oars: \u2717; Sail: two'],
     has: ['Rated 4.5 of 5 by Ann \u2693.'],
   },
+  // Three rows of names; a row of texts below names of groups is none; in groups from the first column on only bold type shows names.
+  {
+    file: 'levels-of-names.html',
+    content: main(
+      '<table><tr><td rowspan="3">Port<td colspan="3">2024<tr><td colspan="2">Spring<td>Autumn<tr><td>Ships<td>Boats<td>Ships<tr><td>Aby<td>1<td>2<td>3<tr><td>Bay<td>4<td>5<td>6</table>' +
+        '<table><tr><th><th colspan="2">Watch<tr><td>Monday<td>Ann<td>Bo<tr><td>Tuesday<td>Cy<td>Di</table>' +
+        '<table><tr><td colspan="2"><b>Ship</b><td><b>Crew</b><tr><td><b>Name</b><td><b>Kind</b><td><b>Chief</b><tr><td>Ant<td>tug<td>Eve<tr><td>Bee<td>raft<td>Fay</table>' +
+        '<table><tr><td colspan="2">Ship<td>Crew<tr><td>Name<td>Ant<td>ten<tr><td>Kind<td>tug<td>two</table>',
+    ),
+    lines: [
+      'Port: Aby; 2024 Spring Ships: 1; 2024 Spring Boats: 2; 2024 Autumn Ships: 3',
+      'Monday; Watch: Ann; Watch: Bo',
+      'Ship Name: Bee; Ship Kind: raft; Crew Chief: Fay',
+      'Ship; ; Crew',
+      'Name; Ant; ten',
+    ],
+  },
   // Notes of pages that office programs have saved.
   {
     file: 'saved.html',
