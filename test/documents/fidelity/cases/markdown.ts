@@ -58,6 +58,12 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
     content: 'As in [^1] and **[^2]**.\n\n[^1]: Harbour law.\n[^2]: Sea law.\n',
     says: 'As in [1] and [2]. [1] Harbour law. [2] Sea law.',
   },
+  // Tildes of numbers and between words strike nothing out.
+  {
+    file: 'tildes.md',
+    content: 'About ~5 EUR, ~10 min or ~\u20ac20; 5~6 and 1.5~2.5 kg, Fig.~7; Dr.~Berg and Dr.~Ravn, ~~10 EUR~~ 12, ~gone away~.\n',
+    says: 'About ~5 EUR, ~10 min or ~\u20ac20; 5~6 and 1.5~2.5 kg, Fig.~7; Dr.~Berg and Dr.~Ravn, ~~10 EUR~~ 12, ~~gone away~~.',
+  },
   {
     file: 'lowered.md',
     content: 'H~2~O and CO~2~ for ~~12~~15 crowns, ~an old price~ now 5~0~1.\n',
