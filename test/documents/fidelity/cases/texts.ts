@@ -475,6 +475,12 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
       '8. eight',
     ],
   },
+  // A session of Python ends with a blank line.
+  {
+    file: 'session.rst',
+    content: 'Lamps\n=====\n\nCall it:\n\n>>> def lit(lamp):\n...     return lamp\n>>> lit(7)\n7\n\nIt burns.\n',
+    has: ['Call it:\n>>> def lit(lamp):\n...     return lamp\n>>> lit(7)\n7\n'],
+  },
   {
     file: 'letters.rst',
     content: 'Lists\n=====\n\na. oil\nb. wick\n   of wool\nc. glass\n\nI. one\nII. two\n\nA. Berg was a\nC. Ravn too.\n',
