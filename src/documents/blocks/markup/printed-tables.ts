@@ -85,7 +85,11 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
     else if (gap <= LEADING * height) group?.push(row)
     else groups.push([row])
   }
-  const isOne = (group: readonly Row<Line>[]): boolean => group.filter(({ cells }) => cells.length > 1).length === 1
+  // Of two lines, one may be what a cell of the other has no room for.
+  const shared = (above: Row<Line> | undefined, below: Row<Line> | undefined): number =>
+    above?.cells.filter((cell) => below?.cells.some((other) => overlap(cell, other))).length ?? 0
+  const isOne = (group: readonly Row<Line>[]): boolean =>
+    group.filter(({ cells }) => cells.length > 1).length === 1 || (group.length === 2 && shared(group[0], group[1]) === 1)
   return groups.flatMap((group) => (isOne(group) ? [rowOf(group.flatMap(({ lines }) => lines))] : group))
 }
 

@@ -1,7 +1,7 @@
 import { DomHandler, isTag, isText, Text, type AnyNode, type Document, type Element } from 'domhandler'
 import { DomUtils, parseDocument, Parser, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
-import { styleLists, type Rule } from './list-styles.ts'
+import { styleLists, type Rule } from './list.ts'
 import { mathText } from './math.ts'
 import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'

@@ -456,6 +456,28 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Day: 4 May; Value day: 5 May; Reason: Oil for the lamps of the old mole; Debit: 7.50; Balance: 42.50',
     ],
   },
+  {
+    file: 'two-lines.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          [50, 700, 'No'],
+          [100, 700, 'Goods'],
+          [300, 700, 'Each'],
+          [400, 700, 'Sum'],
+          [50, 676, '1'],
+          [100, 676, 'Oil for the lamps'],
+          [100, 662, 'of the old mole'],
+          [300, 662, '7.50'],
+          [400, 662, '15.00'],
+          [50, 638, '2'],
+          [100, 638, 'Rope'],
+          [300, 638, '9.00'],
+          [400, 638, '9.00'],
+        ),
+      }),
+    lines: ['No: 1; Goods: Oil for the lamps of the old mole; Each: 7.50; Sum: 15.00', 'No: 2; Goods: Rope; Each: 9.00; Sum: 9.00'],
+  },
   // Items whose numbers have no marks, below a colon; other numbers begin lines too.
   {
     file: 'bare-numbers.pdf',
