@@ -24,10 +24,11 @@ export function namePanels(elements: readonly Element[]): void {
   const tabs = elements.filter((element) => all.has(element))
   const switched = new Set(switches.flatMap(targetsOf))
   const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel' || switched.has(attribs.id ?? ''))
-  const opened = new Set<string>()
+  const [opened, linked] = [new Set<string>(), new Set<string>()]
   for (const element of elements) {
     const targets = targetsOf(element)
-    for (const id of targets) opened.add(id)
+    const isOpener = element.name === 'button' || /^(?:button|tab)$/.test(element.attribs.role ?? '') || openerOf(element) !== undefined
+    for (const id of targets) (isOpener ? opened : linked).add(id)
     if (element.name !== 'button' || !isName(element)) continue
     const heading = headingAround(element)
     element.name = heading === undefined ? 'p' : 'span'
@@ -39,7 +40,7 @@ export function namePanels(elements: readonly Element[]): void {
       element.attribs.role === 'tabpanel' ||
       opened.has(element.attribs.id ?? '') ||
       element.attribs.hidden === 'until-found' ||
-      opens(element)
+      opens(element, linked)
     )
       show(element)
   const isPaired = tabs.length === panels.length
@@ -81,12 +82,13 @@ function targetsOf({ attribs }: Element): string[] {
   return [...all, ...named].map((one) => one.replace(/^#/, '')).filter((one) => one !== '')
 }
 
-/** Whether a hidden part is named as one that opens on a click, or is all that a heading or a term has below it. */
-function opens(element: Element): boolean {
+/** Whether a hidden part is named as one that opens on a click, is linked to, or is all that a heading or a term has below it. */
+function opens(element: Element, linked: ReadonlySet<string>): boolean {
   const { hidden, style = '' } = element.attribs
   if (hidden === undefined && !/display\s*:\s*none/i.test(style)) return false
   const names = [element, ...ancestors(element, MOST_ABOVE)].map(({ attribs }) => `${attribs.class ?? ''} ${attribs.id ?? ''}`).join(' ')
   if (OTHER.test(names)) return false
+  if (linked.has(element.attribs.id ?? '')) return true
   const [before, after] = [DomUtils.prevElementSibling(element), DomUtils.nextElementSibling(element)]
   if (before === null || isHidden(before) || !/^(?:h[1-6]|dt)$/.test(before.name)) return OPENED.test(names)
   const above = DomUtils.prevElementSibling(before)

@@ -507,9 +507,9 @@ const MARKS: readonly FidelityCase[] = [
       '<div class="ui-tabs"><ul class="ui-tabs-nav"><li><a href="#t1">Oil</a></li><li><a href="#t2">Wax</a></li></ul><div id="t1" class="ui-tabs-panel">It burns.</div><div id="t2" class="ui-tabs-panel" style="display: none;">It melts.</div></div>' +
         '<h3>Wick</h3><div style="display:none">Cotton.</div><h3>Glass</h3><div style="display:none">Clear.</div><p>End.</p>' +
         '<p class="faq-q">How long?</p><div class="faq-answer" style="display:none">Nine hours.</div><a href="javascript:void(0)" onclick="open(\'more-1\')">Where</a><div id="more-1" style="display:none">At sea.</div>' +
-        '<div class="modal" id="m" style="display:none">Sign up.</div><div class="form-error" style="display:none">It failed.</div><div style="display:none">secret</div>',
+        '<a href="#m">Join</a> <a href="#tide">Tide</a><p id="tide" hidden>At noon.</p><div class="modal" id="m" style="display:none">Sign up.</div><div class="form-error" style="display:none">It failed.</div><div style="display:none">secret</div>',
     ),
-    says: 'Oil: It burns. Wax: It melts. [Wick] Cotton. [Glass] Clear. End. How long? Nine hours. Where At sea.',
+    says: 'Oil: It burns. Wax: It melts. [Wick] Cotton. [Glass] Clear. End. How long? Nine hours. Where At sea. Join Tide At noon.',
     lacks: ['Sign up', 'failed', 'secret'],
   },
   // A class may show parts of a line apart; a reference to a note that stands before it.
