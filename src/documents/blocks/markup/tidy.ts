@@ -27,6 +27,8 @@ const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
 const TYPE = /(?:^|\s)classifier(?:\s|$)/
 const FONT = /font(?:-family)?\s*:\s*["']?([\w ]+)/i
 const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
+/** A box within a line, with space around its text. */
+const CHIP = /(?=[^]*display\s*:\s*inline-(?:block|flex))(?=[^]*(?:margin|padding)[^;]*[1-9])/i
 /** Types of inputs whose values are shown as text. */
 const TYPED = /^(?:text|search|email|number|range|tel|url|date|time|datetime-local|month|week)$/i
 /** Elements that are rewritten like others. */
@@ -118,11 +120,12 @@ function rulesIn(elements: readonly Element[], linked = ''): Rule[] {
 /** Names the elements that raise, lower or strike out text by a style or a class after what they show; a class may show them apart. */
 function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void {
   const scripts = new Map<string, ReturnType<typeof scriptIn>>()
-  const apart = new Set<string>()
+  /** Classes that show text apart, and its least length: a box of a single letter is one of an animated word. */
+  const apart = new Map<string, number>()
   for (const { selector, style } of rules) {
     const [name, script] = [CLASS.exec(selector)?.[1], scriptIn(style)]
     if (name !== undefined && script !== undefined) scripts.set(name, script)
-    if (name !== undefined && SHOWN_APART.test(style)) apart.add(name)
+    if (name !== undefined && (SHOWN_APART.test(style) || CHIP.test(style))) apart.set(name, SHOWN_APART.test(style) ? 1 : 2)
   }
   for (const element of elements) {
     const { style, class: names = '' } = element.attribs
@@ -130,7 +133,12 @@ function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void
     const script = scriptIn(style) ?? all.flatMap((name) => scripts.get(name) ?? [])[0]
     if (element.name === 'span' && script !== undefined) element.name = script
     else if (script === 'del') element.attribs['data-struck'] = ''
-    if (!isInline(element) || !all.some((name) => apart.has(name))) continue
+    const least = all.map((name) => apart.get(name)).find((one) => one !== undefined)
+    if (least === undefined || !isInline(element) || textOf(element.children).length < least) continue
+    if ([...ancestors(element, MOST_ABOVE)].some(({ name }) => name === 'pre')) {
+      if (least === 1) element.name = 'div'
+      continue
+    }
     DomUtils.prependChild(element, new Text(' '))
     DomUtils.appendChild(element, new Text(' '))
   }

@@ -516,8 +516,9 @@ const MARKS: readonly FidelityCase[] = [
   {
     file: 'apart.html',
     content:
-      '<style>.name, b.price { display: block } .x{display:inline}</style><p><span class="name">Raft</span><b class="price">7</b>0<span class="x">1</span></p><aside id="n">Oil.</aside><p>Lamp<a role="doc-noteref" href="#n">2</a> burns.</p>',
-    says: 'Raft 7 01 Oil. Lamp[2] burns.',
+      '<style>.name, b.price { display: block } .x{display:inline} .tag, .letter{margin-right:1px; display: inline-block}</style><p><span class="tag">new</span><span class="tag">big</span> <span class="letter">O</span><span class="letter">h</span> <span class="name">Raft</span><b class="price">7</b>0<span class="x">1</span></p><aside id="n">Oil.</aside><p>Lamp<a role="doc-noteref" href="#n">2</a> burns.</p><pre><code><span class="name">if lit:</span><span class="name">  <b class="tag">fill</b>()</span></code></pre>',
+    has: ['if lit:\n  fill()'],
+    says: 'new big Oh Raft 7 01 Oil. Lamp[2] burns. if lit: fill()',
   },
   // Icons that are all a cell shows, and what an image by a style is called.
   {
