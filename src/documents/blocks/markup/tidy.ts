@@ -5,7 +5,7 @@ import { styleLists, type Rule } from './list.ts'
 import { mathText } from './math.ts'
 import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
-import { symbolsIn } from './symbols.ts'
+import { iconText, symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
 import { ancestors, BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
 
@@ -38,11 +38,6 @@ const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 const BOX = /\bcheckbox-(on|off)\b/
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
-/** Icons of fonts, which tables of features have. */
-const ICON = /(?:^|[\s_-])(?:fa[a-z]?|bi|ti|ri|mdi|icons?|glyphicon|dashicons)(?:[\s_-]|$)/
-const FORM = String.raw`(?:-(?:circle|square|mark|lg|alt|fill|o))*(?:\s|$)`
-const TICK = new RegExp(`(?:^|[\\s-])(?:check|tick|ok|yes)${FORM}`)
-const CROSS = new RegExp(`(?:^|[\\s-])(?:times|xmark|x|cross|remove|no)${FORM}`)
 const MOST_ABOVE = 3
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
@@ -253,18 +248,6 @@ function strike(element: Element): void {
 
 function isInline({ name }: Element): boolean {
   return !BLOCKS.has(name) && name !== 'ul' && name !== 'ol'
-}
-
-/** What an empty element shows by a style: its label, or a mark that is all a cell of a table holds. */
-function iconText(element: Element): string | undefined {
-  const { name, attribs, children } = element
-  if (!/^(?:i|span|div)$/.test(name) || (attribs.role !== 'img' && attribs.class === undefined) || textOf(children) !== '') return undefined
-  const { 'aria-label': label, title = label, class: names = '' } = attribs
-  if (attribs.role === 'img') return label
-  const cell = [...ancestors(element, MOST_ABOVE)].find((above) => above.name === 'td')
-  if (name === 'div' || !ICON.test(names) || cell === undefined || textOf(cell.children) !== '') return undefined
-  const sign = TICK.test(names) ? '\u2713' : CROSS.test(names) ? '\u2717' : undefined
-  return sign === undefined ? undefined : (title ?? sign)
 }
 
 function sayInput(element: Element): void {
