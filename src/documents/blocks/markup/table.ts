@@ -18,7 +18,7 @@ interface Row {
 
 /**
  * Whether a table is used for layout: its cells hold headings, listings, or tables that are more than values of it, or there is one cell a
- * row, perhaps beside a picture.
+ * row, perhaps next to a picture.
  */
 export function isLayout(table: Element): boolean {
   const rows = rowsOf(table)
