@@ -52,6 +52,11 @@ async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding: string
   }
 }
 
+/** How a text of UTF-16 without byte order mark begins. */
+const UTF16 = [
+  ['utf-16le', /^(?:[^\0]\0){2}/],
+  ['utf-16be', /^(?:\0[^\0]){2}/],
+] as const
 /** Bytes read to detect the format. */
 const HEAD = 4096
 
@@ -123,7 +128,7 @@ async function* plainText(bytes: AsyncIterable<Buffer>, encoding?: string): Asyn
   const outer = await peek(bytes, 4)
   const expanded = isGzip(outer.head) ? gunzip(outer.all) : isZstd(outer.head) ? unzstd(outer.all) : outer.all
   const { head, all } = await peek(expanded, 4)
-  const utf16 = markedEncoding(head)
+  const utf16 = markedEncoding(head) ?? UTF16.find(([, start]) => start.test(head.toString('latin1')))?.[0]
   if (utf16?.startsWith('utf-16') === true) yield* toUtf8(all, utf16)
   else yield* encoding === undefined || isParquet(head) ? all : toUtf8WhereNeeded(all, encoding)
 }

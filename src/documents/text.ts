@@ -1,6 +1,7 @@
 import chardet from 'chardet'
 import { attempt } from '../../base/errors.ts'
 import { markedEncoding, strictDecoder } from '../../index/read/decode.ts'
+import { shareOfLetters } from './alphabets.ts'
 import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
 import { DocumentError } from './errors.ts'
@@ -18,6 +19,19 @@ const HEAD_BYTES = 1024
 const SAMPLE_BYTES = 65_536
 /** Confidence, of 100, of a detected encoding. */
 const LEAST_CONFIDENCE = 11
+/** Encodings that are often taken for others; the share of a text's letters that a language has in one, at least, and above the detected one. */
+const OTHERS = [
+  'windows-1252',
+  'windows-1254',
+  'windows-1250',
+  'windows-1257',
+  'windows-1251',
+  'koi8-u',
+  'ibm866',
+  'x-mac-cyrillic',
+  'macintosh',
+]
+const [LEAST_SHARE, LEAST_GAIN] = [0.9, 0.02]
 /** Share of zero bytes at even or odd places that shows UTF-16. */
 const ZEROS = 0.3
 
@@ -80,7 +94,14 @@ function detected(bytes: Uint8Array): string {
   const zeros = (parity: number): number => sample.filter((byte, i) => i % 2 === parity && byte === 0).length / sample.length
   if (zeros(0) + zeros(1) > ZEROS) return zeros(1) > zeros(0) ? 'utf-16le' : 'utf-16be'
   const likely = chardet.analyse(sample).filter(({ name, confidence }) => confidence >= LEAST_CONFIDENCE && isKnown(name))
-  return likely.find(({ name }) => decodedAs(name, bytes) !== undefined)?.name ?? 'windows-1252'
+  const found = likely.find(({ name }) => decodedAs(name, bytes) !== undefined)?.name ?? 'windows-1252'
+  if (!ONE_BYTE.test(found)) return found
+  let [best, most]: [string, number] = [found, (shareOfLetters(decodedAs(found, sample) ?? '') ?? 1) + LEAST_GAIN]
+  for (const one of OTHERS) {
+    const own = shareOfLetters(decodedAs(one, sample) ?? '') ?? 0
+    if (own >= LEAST_SHARE && own > most && decodedAs(one, bytes) !== undefined) [best, most] = [one, own]
+  }
+  return best
 }
 
 /** @throws payload_too_large */

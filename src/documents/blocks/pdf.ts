@@ -11,6 +11,8 @@ const ITEM = new RegExp(`^(?:[-*\u2013${MARKS}]\\s+\\S|\\(?\\d{1,3}[.)]\\s+\\S)`
 const BULLETED = new RegExp(`^[\u2013${MARKS}]\\s`)
 /** An item after another one, or a sentence; in one, such a mark may begin any line. */
 const LETTERED = /^\(?(?:[a-z]|[ivx]{2,5})[.)]\s+\S/
+/** An item whose number has no mark. */
+const BARE = /^(\d{1,2})\s+\p{Lu}/u
 const ENDS_SENTENCE = /[.!?:;\u3002\u201d"')\]]$/
 /** Lines further apart than this many letters' heights belong to different paragraphs. */
 const PARAGRAPH_GAP = 2
@@ -130,14 +132,13 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   // Of a cover only the largest letters stand above what follows.
   const sizes = [...sizesOf(lines)].sort((a, b) => b - a).filter((size, i) => i === 0 || later.size === 0 || later.has(size))
   const blocks: OpenBlock[] = []
-  let before: Line | undefined
   /** Where the last column of the current row begins. */
   let column: number | undefined
-  const compounds = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? []))
+  const [compounds, bare] = [new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? [])), bareItems(lines)]
   /** Offset of the current list's markers. */
   let mark = 0
   for (const [i, line] of lines.entries()) {
-    const last = blocks.at(-1)
+    const [last, before] = [blocks.at(-1), lines[i - 1]]
     const gap = before?.page === line.page ? Math.abs(before.base - line.base) : Infinity
     const follows = gap <= PARAGRAPH_GAP * Math.max(before?.height ?? 0, line.height)
     const text = inline(line.text.replace(LEADERS, ' ... '))
@@ -146,6 +147,7 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
       if (last?.kind === 'heading' && follows && last.level === level && isAligned(before, line)) last.extend(text, line.page, compounds)
       else blocks.push(new OpenBlock('heading', text, line.page, level))
     } else if (
+      bare.has(line) ||
       (ITEM.test(text) && !(follows && isContinued(lines, i, last?.kind === 'paragraph'))) ||
       (LETTERED.test(text) && (last?.kind === 'list' || (last?.kind !== 'heading' && /[.:;]$/.test(before?.text ?? ''))))
     ) {
@@ -170,7 +172,6 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
     } else if (last?.kind === 'paragraph' && (follows ? !isBroken(lines, i) : continues(last.lastLine, line, before)))
       last.extend(text, line.page, compounds)
     else blocks.push(new OpenBlock('paragraph', text, line.page))
-    before = line
   }
   for (const note of notes) {
     let open: OpenBlock | undefined
@@ -184,6 +185,19 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
     }
   }
   return blocks.map((block) => block.block)
+}
+
+/** Lines that begin with the next number of a list, which begins below a colon. */
+function bareItems(lines: readonly Line[]): ReadonlySet<Line> {
+  const items = new Set<Line>()
+  let [number, edge] = [0, 0]
+  for (const [i, line] of lines.entries()) {
+    const own = Number(BARE.exec(line.text)?.[1] ?? 0)
+    if (own === 1 ? !/:\s*$/.test(lines[i - 1]?.text ?? '') : own !== number + 1 || Math.abs(line.left - edge) > 1) continue
+    items.add(line)
+    ;[number, edge] = [own, line.left]
+  }
+  return items
 }
 
 /** Whether a number begins a line within a sentence: a range ends with it ("10-"), or a paragraph whose line before is full. */

@@ -96,11 +96,8 @@ const cases: readonly Case[] = [
     content: Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x41, 0x00]),
     refused: { code: 'corpus_invalid', message: /UTF-16/ },
   },
-  {
-    file: 'UTF-16 without a mark',
-    content: Buffer.from(`${HEAD}1\tx\tT\n`, 'utf16le'),
-    refused: { code: 'corpus_invalid', message: /zero bytes/ },
-  },
+  { file: 'UTF-16 without a mark', content: Buffer.from(`${HEAD}1\tx\tT\n`, 'utf16le'), rows: ['2 1: x'], aside: 2 },
+  { file: 'zero bytes', content: `${HEAD}1\tx\0\tT\n`, refused: { code: 'corpus_invalid', message: /zero bytes/ } },
   {
     file: 'Latin-1',
     content: Buffer.from(`${HEAD}1\tcafé\tT\n2\ttea\tT\n`, 'latin1'),

@@ -163,6 +163,9 @@ await t.test("spreadsheets' sep= and UTF-16", async (t) => {
   t.same(await said(read(Buffer.from(table, 'utf16le'))), ['1||café 港'])
   t.same(await said(read(Buffer.from(table, 'utf16le').swap16())), ['1||café 港'])
   t.same(await said(read(zlib.gzipSync(Buffer.from(table, 'utf16le')))), ['1||café 港'])
+  const list = Buffer.from('[{"id": "1", "text": "café 港"}]', 'utf16le')
+  t.same(await said(read(list)), ['1||café 港'], 'without a mark')
+  t.same(await said(read(list.swap16())), ['1||café 港'])
 })
 
 await t.test('zstd is read where this Node.js can, and named where it cannot', async (t) => {

@@ -31,9 +31,10 @@ const OPEN = /^(?:br|hr|img|input|p|li|d[td]|t[dhr]|thead|tbody|tfoot|wbr|col|op
 /** Characters that are searched for the next formula or product. */
 const SEARCHED = 10_000
 
-/** A product of numbers, and a name of Python's: their signs mark no emphasis. */
-const LITERAL = /^(?:\d[\d.,]{0,20}(?:\*\d[\d.,]{0,20}){1,20}(?!\*)|__\w{1,40}__(?=\.py\b|\())/
-const LITERAL_START = /(?<![\w*])(?:\d[\d.,]{0,20}\*\d|__\w{1,40}__(?:\.py|\())/
+/** A product of numbers, a range or an approximate number, and a name of Python's: their signs mark no emphasis. */
+const LITERAL =
+  /^(?:\d[\d.,]{0,20}(?:\*\d[\d.,]{0,20}){1,20}(?!\*)|\d[\d.,]{0,20}~\d[\d.,]{0,20}(?![\d.,~])|~(?=[\d$\u20ac\u00a3.]|[^~\s][^~\n]{0,200}~[\p{L}\p{N}])|__\w{1,40}__(?=\.py\b|\())/u
+const LITERAL_START = /(?<![\w*~])(?:\d[\d.,]{0,20}[*~]\d|~(?!~)|__\w{1,40}__(?:\.py|\())/
 
 /** Pandoc's H~2~O: longer text between two tildes is struck out. */
 const SUBSCRIPT = /^~[\p{L}\p{N}+-]{1,3}~(?!~)/u
@@ -85,6 +86,7 @@ function extensions(unread: Unread): MarkedExtension {
       asItIs('block formula', 'block', BLOCK_FORMULA),
       { ...asItIs('grid table', 'block', GRID), renderer: ({ raw }) => `<pre>${escaped(raw)}</pre>` },
       asItIs('formula', 'inline', FORMULA, /\$/),
+      // A later one is tried first.
       asItIs('literal', 'inline', LITERAL, LITERAL_START),
       { ...asItIs('subscript', 'inline', SUBSCRIPT, /~/), renderer: ({ raw }) => `<sub>${raw.slice(1, -1)}</sub>` },
       {

@@ -57,13 +57,15 @@ export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
   return blocks
 }
 
-/** The text of a cell in one line; a list in it reads "one, two". */
+/** The text of a cell in one line; a list in it reads "one, two", a table "(name: value; name: value), (name: value)". */
 function cellText(nodes: readonly AnyNode[], depth: number): string {
   return markupBlocks(nodes, depth)
     .map((block) => {
       if ('text' in block) return inline(block.text)
-      const lines = textsOf(block).map((line) => line.replace(/^[\s-]+/, ''))
-      return lines.join(', ')
+      const isTable = block.kind === 'table' && block.rows.some((row) => row.includes('; '))
+      return textsOf(block)
+        .map((line) => (isTable ? `(${line})` : line.replace(/^[\s-]+/, '')))
+        .join(', ')
     })
     .join(' ')
 }

@@ -17,7 +17,7 @@ const MOST_ABOVE = 20
 
 /** Moves notes at the end of a page to their first references: "[1] The note." */
 export function placeNotes(elements: readonly Element[]): void {
-  for (const element of elements) if (isNoteElsewhere(element)) setText(element, `[${labelOf(element)}]`)
+  for (const element of elements) if (isMarked(element)) setText(element, `[${labelOf(element)}]`)
   const references = elements.filter(isReference)
   if (references.length === 0) return
   const positions = new Map(elements.map((element, i) => [element, i]))
@@ -46,11 +46,11 @@ export function placeNotes(elements: readonly Element[]): void {
   }
 }
 
-/** Whether a reference that is not raised leads to another file. */
-function isNoteElsewhere(element: Element): boolean {
+/** Whether a reference that is not raised is marked as one: its note may be elsewhere. */
+function isMarked(element: Element): boolean {
   const { name, attribs, children } = element
-  const { role = '', 'epub:type': kind = '', href = '' } = attribs
-  const isNote = name === 'a' && !href.startsWith('#') && REFERENCE.test(`${role} ${kind}`)
+  const { role = '', 'epub:type': kind = '' } = attribs
+  const isNote = name === 'a' && REFERENCE.test(`${role} ${kind}`)
   return isNote && !isRaised(element) && /^\d+$/.test(textOf(children))
 }
 

@@ -1,27 +1,34 @@
 import { Element, isTag, Text } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
-import { ancestors, textOf } from './text.ts'
+import { ancestors, isHidden, textOf } from './text.ts'
 
 /** Elements that a button in them names. */
 const NAMES = new Set(['dt', 'summary', 'legend', 'caption'])
 const OPENS = /accordion|collaps|expand|faq|question|disclosure/i
+/** Names of parts that open on a click, perhaps in others, and of parts that are shown at other times. */
+const OPENED = /accordion|collaps|expand|faq|question|answer|disclosure|toggle|spoiler|\btabs?\b|tab-?content|panel|details|\bmore/i
+const OTHER = /modal|pop-?up|cookie|consent|dialog|menu|\bnav|search|error|alert|loading|template|tooltip|overlay|banner|subscri/i
+/** Names of panels of tabs. */
+const PANEL = /\btab-?(?:pane|content|panel)|\btabs-panel/i
+const MOST_ABOVE = 3
 const CHROME =
   /^\W*(?:menu|navigation|toggle\b.*|search|close|open|copy|share|show (?:more|less|all)|(?:expand|collapse)(?: all)?|more|less)\W*$/i
 
 /** Keeps what opens on a click: buttons that name a part of the page, hidden parts, and tabs, whose names are put before their panels. */
 export function namePanels(elements: readonly Element[]): void {
-  const switches = elements.filter((element) => /^(?:tab|pill)$/.test(openerOf(element) ?? ''))
+  const paneled = new Set(elements.flatMap(({ attribs }) => (attribs.id && PANEL.test(attribs.class ?? '') ? [attribs.id] : [])))
+  const switches = elements.filter(
+    (element) => /^(?:tab|pill)$/.test(openerOf(element) ?? '') || targetsOf(element).some((id) => paneled.has(id)),
+  )
   const all = new Set([...elements.filter(({ attribs }) => attribs.role === 'tab'), ...switches])
   const tabs = elements.filter((element) => all.has(element))
   const switched = new Set(switches.flatMap(targetsOf))
   const panels = elements.filter(({ attribs }) => attribs.role === 'tabpanel' || switched.has(attribs.id ?? ''))
-  const opened = new Set<string>()
+  const [opened, linked] = [new Set<string>(), new Set<string>()]
   for (const element of elements) {
-    const { role = '' } = element.attribs
-    const opener = openerOf(element)
-    if (element.name !== 'button' && !/^(?:button|tab)$/.test(role) && opener === undefined) continue
     const targets = targetsOf(element)
-    for (const id of targets) opened.add(id)
+    const isOpener = element.name === 'button' || /^(?:button|tab)$/.test(element.attribs.role ?? '') || openerOf(element) !== undefined
+    for (const id of targets) (isOpener ? opened : linked).add(id)
     if (element.name !== 'button' || !isName(element)) continue
     const heading = headingAround(element)
     element.name = heading === undefined ? 'p' : 'span'
@@ -29,7 +36,12 @@ export function namePanels(elements: readonly Element[]): void {
     if (targets.length === 0 && panel !== null) show(panel)
   }
   for (const element of elements)
-    if (element.attribs.role === 'tabpanel' || opened.has(element.attribs.id ?? '') || element.attribs.hidden === 'until-found')
+    if (
+      element.attribs.role === 'tabpanel' ||
+      opened.has(element.attribs.id ?? '') ||
+      element.attribs.hidden === 'until-found' ||
+      opens(element, linked)
+    )
       show(element)
   const isPaired = tabs.length === panels.length
   for (const [i, panel] of panels.entries()) {
@@ -62,10 +74,26 @@ function openerOf({ attribs: { 'data-toggle': toggle, 'data-bs-toggle': opener =
   return opener
 }
 
-/** Ids of what a button opens. */
+/** Ids of what a button or link opens. */
 function targetsOf({ attribs }: Element): string[] {
-  const targets = [attribs['aria-controls'], attribs['data-target'], attribs['data-bs-target'], attribs.href]
-  return targets.flatMap((target) => target?.split(/\s+/) ?? []).map((target) => target.replace(/^#/, ''))
+  const { href = '', onclick = '', 'aria-controls': controls, 'data-target': target, 'data-bs-target': own } = attribs
+  const named = onclick.match(/(?<=["'])#?[\w-]+(?=["'])/g) ?? []
+  const all = [controls, target, own, href.startsWith('#') ? href : ''].flatMap((one) => one?.split(/\s+/) ?? [])
+  return [...all, ...named].map((one) => one.replace(/^#/, '')).filter((one) => one !== '')
+}
+
+/** Whether a hidden part is named as one that opens on a click, is linked to, or is all that a heading or a term has below it. */
+function opens(element: Element, linked: ReadonlySet<string>): boolean {
+  const { hidden, style = '' } = element.attribs
+  if (hidden === undefined && !/display\s*:\s*none/i.test(style)) return false
+  const names = [element, ...ancestors(element, MOST_ABOVE)].map(({ attribs }) => `${attribs.class ?? ''} ${attribs.id ?? ''}`).join(' ')
+  if (OTHER.test(names)) return false
+  if (linked.has(element.attribs.id ?? '')) return true
+  const [before, after] = [DomUtils.prevElementSibling(element), DomUtils.nextElementSibling(element)]
+  if (before === null || isHidden(before) || !/^(?:h[1-6]|dt)$/.test(before.name)) return OPENED.test(names)
+  const above = DomUtils.prevElementSibling(before)
+  const isLast = above !== null && DomUtils.prevElementSibling(above)?.name === before.name
+  return after === null || after.name === before.name || isLast || OPENED.test(names)
 }
 
 function isName(button: Element): boolean {

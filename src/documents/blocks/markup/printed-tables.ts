@@ -1,7 +1,7 @@
 import { NUMBER, rowTexts } from './row-texts.ts'
 
-/** Distances of lines in heights of letters, at most: in a table, in a cell, next to each other. */
-const [ROW_GAP, LEADING, SAME_BASE] = [4, 1.4, 0.1]
+/** Distances of lines in heights of letters, at most: in a table, in a cell, of cells of one row, next to each other. */
+const [ROW_GAP, LEADING, MIDDLE, SAME_BASE] = [4, 1.4, 0.9, 0.1]
 /** Most lines of a cell that is followed by others of its row, and rows of a table. */
 const [MOST_WRAPPED, MOST_ROWS] = [7, 200]
 /** Lines in which a table is looked for: at first, and at most. */
@@ -79,10 +79,17 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
   const basesOf = (row: Row<Line> | undefined): readonly number[] => row?.lines.map(({ base }) => base) ?? []
   for (const row of rows) {
     const gap = Math.min(...basesOf(groups.at(-1)?.at(-1))) - Math.max(...basesOf(row))
-    if (gap <= LEADING * (row.lines[0]?.height ?? 0)) groups.at(-1)?.push(row)
+    const [group, height] = [groups.at(-1), row.lines[0]?.height ?? 0]
+    // Cells of one line are in the middle of those of two.
+    if (gap < MIDDLE * height) group?.push(rowOf([...(group.pop()?.lines ?? []), ...row.lines]))
+    else if (gap <= LEADING * height) group?.push(row)
     else groups.push([row])
   }
-  const isOne = (group: readonly Row<Line>[]): boolean => group.filter(({ cells }) => cells.length > 1).length === 1
+  // Of two lines, one may be what a cell of the other has no room for.
+  const shared = (above: Row<Line> | undefined, below: Row<Line> | undefined): number =>
+    above?.cells.filter((cell) => below?.cells.some((other) => overlap(cell, other))).length ?? 0
+  const isOne = (group: readonly Row<Line>[]): boolean =>
+    group.filter(({ cells }) => cells.length > 1).length === 1 || (group.length === 2 && shared(group[0], group[1]) === 1)
   return groups.flatMap((group) => (isOne(group) ? [rowOf(group.flatMap(({ lines }) => lines))] : group))
 }
 

@@ -2,6 +2,9 @@ const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
 export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
 
+/** A year, or a date, which may name a column of numbers. */
+const PERIOD = /^(?:(?:19|20)\d\d(?:[A-Z]|(?:[-/]\d\d){0,2})|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d)$/
+
 /** A cell of a table. A spanning cell is repeated in all columns and rows that it covers. */
 export interface GridCell {
   readonly text: string
@@ -21,7 +24,7 @@ export interface GridRow {
 /**
  * Rows of a table as texts: "column: value; column: value" below column names (several rows of names are joined: "Sales 2024"),
  * "name: value" after row names and in two columns, else the values alone. A first row that is not marked is taken as names only if it
- * differs from the rows below: in bold type, or above numbers.
+ * differs from the rows below: in bold type, or above numbers. A row below names of groups has names too.
  * @param isSheet a spreadsheet: blank rows end a table
  */
 export function rowTexts(grid: readonly GridRow[], isSheet = false): string[] {
@@ -36,13 +39,16 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
+  const unmarked =
+    [3, 2, 1].find((count) => looksLikeNames(grid.slice(first, first + count), grid.slice(first + count), isSheet, isFirst)) ?? 0
   const used = Array.from({ length: width }, (_, i) => grid.some(({ cells }) => cells[i]?.text && cells[i].isRepeat !== true))
   const lines: string[] = []
   let heads: GridRow[] = []
   let names: readonly string[] = []
   for (const [i, row] of grid.entries()) {
     if (isTitle(row, width)) lines.push(row.cells[0]?.text ?? '')
-    else if (i < lastValues && (isNames(row) || (i === first && looksLikeNames(row, grid.slice(i + 1), isSheet, isFirst)))) heads.push(row)
+    else if (i < lastValues && (isNames(row) || (i >= first && i < first + unmarked))) heads.push(row)
+    else if (i < lastValues && heads.length > 0 && continuesNames([...heads, row], grid.slice(i + 1))) heads.push(row)
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
@@ -77,19 +83,27 @@ function isNames({ cells, isHead }: GridRow): boolean {
   return isHead || (cells.at(-1)?.isHead === true && cells.every((cell, i) => cell.isHead === true || (i === 0 && cell.text === '')))
 }
 
-function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: boolean, isFirst: boolean): boolean {
-  const texts = cells.map(({ text }) => text)
+/** @param heads one row, or several of which each names groups of the next */
+function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isSheet: boolean, isFirst: boolean): boolean {
+  const groups = heads.slice(1).map((below, i) => groupsOf(heads[i], below))
+  if (heads.length === 0 || groups.includes(undefined)) return false
+  const texts = namesOf(heads, heads[0]?.cells.length ?? 0)
+  const isCorner = (kind: string): boolean => groups.some((one) => one?.corner === kind)
+  const isPeriod = texts.map((text) => PERIOD.test(text))
   const areNames =
     texts.length > 1 &&
     new Set(texts).size === texts.length &&
-    // In a sheet the corner above the names of rows may be empty.
-    texts.every((text, i) => (text !== '' || (isSheet && i === 0)) && text.length <= LONGEST_NAME && !NUMBER.test(text))
-  if (!areNames || rest.some((row) => row.cells.length > cells.length)) return false
+    // The corner above the names of rows may be empty.
+    texts.every((text, i) => (text === '' ? i === 0 : text.length <= LONGEST_NAME && heads.some(({ cells }) => isName(cells[i]?.text)))) &&
+    isPeriod[0] !== true &&
+    isPeriod.every((is, i) => !is || rest.some(({ cells }) => cells[i]?.text && !PERIOD.test(cells[i].text)))
+  if (!areNames || rest.some((row) => row.cells.length > texts.length)) return false
   // Sheets of more than two columns begin with names, which are no values below them.
   const isValue = (text: string, i: number): boolean => rest.some(({ cells }) => cells[i]?.text === text && !isSame(cells, texts))
-  if (isFirst && texts.length > 2 && !texts.some(isValue)) return true
+  if (isFirst && texts.length > 2 && !isCorner('empty') && !isCorner('other') && !texts.some(isValue)) return true
   const isBold = (row: GridRow): boolean => row.cells.every((cell) => cell.isBold === true || cell.text === '')
-  if (isBold({ cells, isHead: false }) && !rest.some(isBold)) return true
+  if (heads.every(isBold) && !rest.some(isBold)) return true
+  if (isCorner('other')) return false
   // In two columns, numbers in the second may be the values of a form.
   return texts.slice(0, texts.length === 2 ? 1 : undefined).some((_, i) => {
     const below = rest.flatMap((row) => row.cells[i]?.text || [])
@@ -97,14 +111,43 @@ function looksLikeNames({ cells }: GridRow, rest: readonly GridRow[], isSheet: b
   })
 }
 
+function isName(text = ''): boolean {
+  return text !== '' && (!NUMBER.test(text) || PERIOD.test(text))
+}
+
+/** Whether the last row has names in groups of the one before, which is marked as names. */
+function continuesNames(heads: readonly GridRow[], rest: readonly GridRow[]): boolean {
+  const [top, below] = heads.slice(-2)
+  return groupsOf(top, below)?.corner === 'same' || (heads.length > 1 && looksLikeNames(heads, rest, false, false))
+}
+
+/**
+ * The names of groups for each column, if the next row has the names in the groups, which are merged cells or have empty ones after them; and
+ * whether the first column has one name, one below an empty cell, which may be a value, or one in a group.
+ */
+function groupsOf(top: GridRow | undefined, below: GridRow | undefined) {
+  const isMerged = top?.cells.some(({ isRepeat }) => isRepeat === true)
+  let [group, isGrouped] = ['', false]
+  const names = top?.cells.map(({ text, isRepeat = false }, i) => {
+    const own = below?.cells[i]?.text ?? ''
+    if (text !== '' && !isRepeat) group = own === '' || own === text ? '' : text
+    const isPart = group !== '' && own !== '' && (isMerged ? isRepeat : text === '')
+    isGrouped ||= isPart
+    return isPart ? group : text
+  })
+  const areNames = below?.cells.every(({ text }) => text === '' || (text.length <= LONGEST_NAME && isName(text)))
+  if (names === undefined || !isGrouped || areNames !== true) return undefined
+  const first = below?.cells[0]?.text ?? ''
+  return { names, corner: first === '' || first === names[0] ? 'same' : names[0] === '' ? 'empty' : 'other' }
+}
+
 function isSame(cells: readonly GridCell[], names: readonly string[]): boolean {
   return cells.every(({ text }, i) => text === names[i])
 }
 
 function namesOf(heads: readonly GridRow[], width: number): string[] {
-  return Array.from({ length: width }, (_, i) =>
-    [...new Set(heads.flatMap(({ cells }) => cells[i]?.text.replace(/\s*:$/, '') || []))].join(' '),
-  )
+  const rows = heads.map((row, i) => groupsOf(row, heads[i + 1])?.names ?? row.cells.map(({ text }) => text))
+  return Array.from({ length: width }, (_, i) => [...new Set(rows.flatMap((names) => names[i]?.replace(/\s*:$/, '') || []))].join(' '))
 }
 
 function namedRow({ cells }: GridRow, names: readonly string[]): string {

@@ -1,3 +1,6 @@
+import type { Element } from 'domhandler'
+import { ancestors, textOf } from './text.ts'
+
 import { codePoint } from 'dingbat-to-unicode'
 
 /** A letter that each font of symbols has. */
@@ -31,4 +34,23 @@ export function symbolsIn(text: string, font = '', { areAll = true } = {}): stri
   const name = font.replace(/(?<=[a-z])1$/, '')
   if (codePoint(name, ANY) === undefined) return text
   return text.replace(areAll ? LETTERS : PRIVATE, (letter) => codePoint(name, letter.charCodeAt(0) & 0xff)?.string ?? letter)
+}
+
+/** Icons of fonts, which tables of features have. */
+const ICON = /(?:^|[\s_-])(?:fa[a-z]?|bi|ti|ri|mdi|icons?|glyphicon|dashicons)(?:[\s_-]|$)/
+const FORM = String.raw`(?:-(?:circle|square|mark|lg|alt|fill|o))*(?:\s|$)`
+const TICK = new RegExp(`(?:^|[\\s-])(?:check|tick|ok|yes)${FORM}`)
+const CROSS = new RegExp(`(?:^|[\\s-])(?:times|xmark|x|cross|remove|no)${FORM}`)
+const MOST_ABOVE = 3
+
+/** What an empty element shows by a style: its label, or a mark that is all a cell of a table holds. */
+export function iconText(element: Element): string | undefined {
+  const { name, attribs, children } = element
+  if (!/^(?:i|span|div)$/.test(name) || (attribs.role !== 'img' && attribs.class === undefined) || textOf(children) !== '') return undefined
+  const { 'aria-label': label, title = label, class: names = '' } = attribs
+  if (attribs.role === 'img') return label
+  const cell = [...ancestors(element, MOST_ABOVE)].find((above) => above.name === 'td')
+  if (name === 'div' || !ICON.test(names) || cell === undefined || textOf(cell.children) !== '') return undefined
+  const sign = TICK.test(names) ? '\u2713' : CROSS.test(names) ? '\u2717' : undefined
+  return sign === undefined ? undefined : (title ?? sign)
 }

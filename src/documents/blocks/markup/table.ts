@@ -2,33 +2,44 @@ import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import { isSkipped, textOf } from './text.ts'
 import { rowTexts, type GridCell, type GridRow } from './row-texts.ts'
 
-/** Elements that a cell of a data table does not contain. */
-const LAYOUT = new Set(['table', 'h0', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'])
+const HEADING = /^h[0-6]$/
 const BOLD = new Set(['b', 'strong'])
 /** What may be around rows; a form around cells too. */
 const SECTIONS = new Set(['thead', 'tbody', 'tfoot', 'form'])
 const MOST_SPAN = 100
 const SEARCHED = 2000
+/** Share of a data table's cells that hold others, and characters in each, at most. */
+const [MOST_NESTED, LONGEST_NESTED] = [1 / 3, 300]
 
 interface Row {
   readonly cells: readonly Element[]
   readonly isHead: boolean
 }
 
-/** Whether a table is used for layout: its cells hold headings, tables or listings, or there is one cell a row, perhaps beside a picture. */
+/**
+ * Whether a table is used for layout: its cells hold headings, listings, or tables that are more than values of it, or there is one cell a
+ * row, perhaps next to a picture.
+ */
 export function isLayout(table: Element): boolean {
   const rows = rowsOf(table)
   if (table.attribs.role === 'presentation' || rows.every(({ cells }) => cells.length < 2)) return true
   let searched = 0
-  const holdsBlocks = (nodes: readonly AnyNode[]): boolean =>
-    nodes.some((node) => isTag(node) && searched++ < SEARCHED && (LAYOUT.has(node.name) || holdsBlocks(node.children)))
+  const holds = (nodes: readonly AnyNode[], isOne: (name: string) => boolean): boolean =>
+    nodes.some((node) => isTag(node) && searched++ < SEARCHED && (isOne(node.name) || holds(node.children, isOne)))
   // A listing, perhaps beside its line numbers.
   const isListing = rows.length === 1 && rows.every(({ cells }) => cells.some(({ children }) => onlyChild(children)?.name === 'pre'))
   const pictures = rows.flatMap(({ cells }) => cells.filter(({ children }) => isPicture(onlyChild(children))))
   const isPictured =
     pictures.some(({ attribs }) => span(attribs.rowspan) > 1) &&
     rows.every(({ cells }) => cells.filter((cell) => !pictures.includes(cell)).length < 2)
-  return isListing || isPictured || rows.some(({ cells }) => cells.some(({ children }) => holdsBlocks(children)))
+  if (isListing || isPictured) return true
+  const cells = rows.flatMap((row) => row.cells)
+  if (cells.some(({ children }) => holds(children, (name) => HEADING.test(name)))) return true
+  searched = 0
+  const nesting = cells.filter(({ children }) => holds(children, (name) => name === 'table'))
+  const areValues = rows.filter(({ cells }) => cells.length > 1).length > 1 && nesting.length <= MOST_NESTED * cells.length
+  const single = new Set(rows.flatMap(({ cells }) => (cells.length === 1 ? cells : [])))
+  return nesting.length > 0 && (!areValues || nesting.some((cell) => single.has(cell) || textOf(cell.children).length > LONGEST_NESTED))
 }
 
 /** Rows of a data table as texts, and its caption. @param cellText text of a cell */

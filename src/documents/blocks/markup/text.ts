@@ -84,6 +84,12 @@ function beginningOf(nodes: readonly AnyNode[]): string {
   return text
 }
 
+/** A text that is struck out, which is not one word or number with others. @param before the text before it */
+export function struck(text: string, before: string): string {
+  const shown = text.trim()
+  return shown === '' ? text : `${/[\p{L}\p{N}]$/u.test(before) ? ' ' : ''}~~${shown}~~ `
+}
+
 /** The elements around a node, innermost first. @param most number of them that are looked at */
 export function* ancestors({ parent }: AnyNode, most = Infinity): Generator<Element> {
   for (let [above, i] = [parent, 0]; above !== null && isTag(above) && i < most; above = above.parent, i++) yield above

@@ -1,12 +1,13 @@
 import { DomHandler, isTag, isText, Text, type AnyNode, type Document, type Element } from 'domhandler'
 import { DomUtils, parseDocument, Parser, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
+import { styleLists, type Rule } from './list.ts'
 import { mathText } from './math.ts'
 import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
-import { symbolsIn } from './symbols.ts'
+import { iconText, symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
-import { BLOCKS, isHidden, raisedText, textOf } from './text.ts'
+import { ancestors, BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
   table: 'table',
@@ -26,15 +27,18 @@ const FILE_NAME = /^[\w-]+\.(?:png|jpe?g|gif|svg|webp)$/i
 const TYPE = /(?:^|\s)classifier(?:\s|$)/
 const FONT = /font(?:-family)?\s*:\s*["']?([\w ]+)/i
 const SHOWN_APART = /display\s*:\s*(?:block|flex|grid|table|list-item)/i
+/** A box within a line, with space around its text. */
+const CHIP = /(?=[^]*display\s*:\s*inline-(?:block|flex))(?=[^]*(?:margin|padding)[^;]*[1-9])/i
 /** Types of inputs whose values are shown as text. */
 const TYPED = /^(?:text|search|email|number|range|tel|url|date|time|datetime-local|month|week)$/i
 /** Elements that are rewritten like others. */
-const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', s: 'del', strike: 'del', meter: 'input', progress: 'input' }))
+const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', meter: 'input', progress: 'input' }))
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 /** A check box that an export draws by a class. */
 const BOX = /\bcheckbox-(on|off)\b/
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
+const MOST_ABOVE = 3
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
 const LONGEST_BEFORE = 20
@@ -42,7 +46,8 @@ const COMMENT = /\/\*(?:[^]*?\*\/|[^]*)/g
 /** A small text that is moved, as LibreOffice writes scripts of EPUB. */
 const [SMALL, SHIFTED] = [/font-size\s*:\s*0?\.\d/i, /position\s*:\s*relative\s*;\s*top\s*:\s*(-?)0?\.\d/i]
 /** A class, perhaps of one kind of element. */
-const CLASS = /^\s*(?:span)?\.([\w-]+)\s*$/i
+const CLASS = /^[a-z\d]*\.([\w-]+)$/i
+const STRUCK = /^(?:del|s|strike)$/
 
 /** `linked`: style sheets outside the page; `withoutMenus` removes menus, and headers and footers of the page. */
 export type MarkupOptions = ParserOptions & { readonly linked?: string; readonly withoutMenus?: boolean }
@@ -56,7 +61,9 @@ export type ParsedMarkup = ReturnType<typeof parseMarkup>
 export function parseMarkup(source: string, { withoutMenus = false, linked, ...options }: MarkupOptions = {}) {
   const { children } = parsed(source, options)
   const elements = elementsIn(children)
-  nameScripts(elements, linked)
+  const rules = rulesIn(elements, linked)
+  nameScripts(elements, rules)
+  styleLists(elements, rules)
   tidy(elements, withoutMenus)
   return { nodes: children, elements }
 }
@@ -89,20 +96,46 @@ export function elementsIn(nodes: readonly AnyNode[]): Element[] {
   return found
 }
 
-/** Names the elements that raise, lower or strike out text by a style or a class after what they show. */
-function nameScripts(elements: readonly Element[], linked = ''): void {
+/** Rules of style sheets for single selectors. */
+function rulesIn(elements: readonly Element[], linked = ''): Rule[] {
   const inside = elements.filter(({ name }) => name === 'style').map(({ children }) => DomUtils.textContent(children))
+  return [linked, ...inside]
+    .join('\n')
+    .replace(COMMENT, '')
+    .split('}')
+    .flatMap((rule) => {
+      const [selectors = '', style = ''] = rule.split('{').slice(-2)
+      return selectors
+        .replace(/^[^]*;/, '')
+        .split(',')
+        .map((selector) => ({ selector: selector.trim(), style }))
+    })
+}
+
+/** Names the elements that raise, lower or strike out text by a style or a class after what they show; a class may show them apart. */
+function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void {
   const scripts = new Map<string, ReturnType<typeof scriptIn>>()
-  for (const rule of [linked, ...inside].join('\n').replace(COMMENT, '').split('}')) {
-    const [selectors = '', style] = rule.split('{').slice(-2)
-    const script = scriptIn(style)
-    const names = script === undefined ? [] : selectors.split(',').flatMap((one) => CLASS.exec(one)?.[1] ?? [])
-    for (const name of names) scripts.set(name, script)
+  /** Classes that show text apart, and its least length: a box of a single letter is one of an animated word. */
+  const apart = new Map<string, number>()
+  for (const { selector, style } of rules) {
+    const [name, script] = [CLASS.exec(selector)?.[1], scriptIn(style)]
+    if (name !== undefined && script !== undefined) scripts.set(name, script)
+    if (name !== undefined && (SHOWN_APART.test(style) || CHIP.test(style))) apart.set(name, SHOWN_APART.test(style) ? 1 : 2)
   }
   for (const element of elements) {
     const { style, class: names = '' } = element.attribs
-    const script = scriptIn(style) ?? names.split(/\s+/).flatMap((name) => scripts.get(name) ?? [])[0]
+    const all = names.split(/\s+/)
+    const script = scriptIn(style) ?? all.flatMap((name) => scripts.get(name) ?? [])[0]
     if (element.name === 'span' && script !== undefined) element.name = script
+    else if (script === 'del') element.attribs['data-struck'] = ''
+    const least = all.map((name) => apart.get(name)).find((one) => one !== undefined)
+    if (least === undefined || !isInline(element) || textOf(element.children).length < least) continue
+    if ([...ancestors(element, MOST_ABOVE)].some(({ name }) => name === 'pre')) {
+      if (least === 1) element.name = 'div'
+      continue
+    }
+    DomUtils.prependChild(element, new Text(' '))
+    DomUtils.appendChild(element, new Text(' '))
   }
 }
 
@@ -127,7 +160,10 @@ function rewrite(element: Element): void {
   // The colon before a type is in the style sheet of Docutils.
   const isMarked = DomUtils.prevElementSibling(element)?.attribs.class === 'classifier-delimiter'
   if (TYPE.test(attribs.class ?? '') && !isMarked) DomUtils.prependChild(element, new Text(' : '))
+  const icon = iconText(element)
+  if (icon !== undefined) return say(element, apart(element, icon))
   if (isHidden(element)) return
+  if (isStruck(element)) strike(element)
   const kind = name.replace(/^(?:m(?:ml)?|epub|ops):/, '')
   switch (SAME.get(kind) ?? kind) {
     case 'sup':
@@ -170,11 +206,48 @@ function rewrite(element: Element): void {
       return
     case 'q':
       return say(element, `"${textOf(children)}"`)
-    case 'del':
-      // A replaced price is not one number with the new one.
-      DomUtils.appendChild(element, new Text(' '))
-      if (/[\p{L}\p{N}]$/u.test(textBefore(element))) DomUtils.prependChild(element, new Text(' '))
   }
+}
+
+function isStruck({ name, attribs }: Element): boolean {
+  return STRUCK.test(name) || attribs['data-struck'] !== undefined
+}
+
+/** Marks text that is struck out, together with what continues it in elements after it: each block in it alone. */
+function strike(element: Element): void {
+  for (let { next } = element; next !== null && isTag(next) && isInline(next) && isStruck(next); next = element.next) {
+    for (const child of [...next.children]) DomUtils.appendChild(element, child)
+    DomUtils.removeElement(next)
+  }
+  let shown: Text[] = []
+  const end = (): void => {
+    const [first, last] = [shown[0], shown.at(-1)]
+    if (first !== undefined) first.data = first.data.replace(/\S/, '~~$&')
+    if (last !== undefined) last.data = last.data.replace(/(?<=\S)\s*$/, '~~$&')
+    shown = []
+  }
+  const read = (nodes: readonly AnyNode[], depth = 0): void => {
+    checkDepth(depth)
+    for (const node of nodes)
+      if (isText(node) && node.data.trim() !== '') shown.push(node)
+      else if (isTag(node) && !isSkipped(node)) {
+        if (isStruck(node)) [node.name, node.attribs] = [STRUCK.test(node.name) ? 'span' : node.name, {}]
+        if (!isInline(node)) end()
+        read(node.children, depth + 1)
+        if (!isInline(node)) end()
+      }
+  }
+  read(element.children)
+  end()
+  if (!isInline(element)) return
+  // A replaced price is not one number with the new one.
+  const { next } = element
+  if (next !== null && (isTag(next) || (isText(next) && /^[\p{L}\p{N}]/u.test(next.data)))) DomUtils.appendChild(element, new Text(' '))
+  if (/[\p{L}\p{N}]$/u.test(textBefore(element))) DomUtils.prependChild(element, new Text(' '))
+}
+
+function isInline({ name }: Element): boolean {
+  return !BLOCKS.has(name) && name !== 'ul' && name !== 'ol'
 }
 
 function sayInput(element: Element): void {

@@ -178,8 +178,9 @@ export class Body {
     const shift = Number(valueOf(property('position')))
     const isStruck = isOn(property('strike')) || isOn(property('dstrike'))
     const script = raised === 'superscript' || shift >= SHIFT ? 'sup' : raised === 'subscript' || shift <= -SHIFT ? 'sub' : undefined
-    const name = script ?? (isStruck ? 'del' : isOn(property('b')) ? 'b' : undefined)
-    return name === undefined ? inside : [made(name, inside)]
+    const name = script ?? (isOn(property('b')) ? 'b' : undefined)
+    const shown = name === undefined ? inside : [made(name, inside)]
+    return isStruck ? [made('del', shown)] : shown
   }
 
   /** Follows the parts of a field: its code, then its result. */

@@ -5,7 +5,7 @@ import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { localName } from '../markup/math.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
 import { symbolsIn } from '../markup/symbols.ts'
-import { raisedText } from '../markup/text.ts'
+import { raisedText, struck } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
@@ -17,6 +17,8 @@ const MOST_MERGED = 100_000
 const LETTERS = 26
 /** A format that shows more than a text itself. */
 const TEXT_FORMAT = /@.|.@/
+/** A fraction in a format: signs for the digits of its denominator, or that number. */
+const FRACTION = /[?#\d]\s*\/\s*([?#]+|\d+)/
 /** Days from day 0 of dates to that of Excel's older version for Macintosh. */
 const MACINTOSH_DAYS = 1462
 
@@ -29,7 +31,7 @@ type Attributes = Readonly<Record<string, string>>
 interface Workbook {
   readonly strings: readonly string[]
   /** Number formats and fonts by the style of a cell. */
-  readonly styles: readonly { readonly pattern: string; readonly font: string; readonly isBold: boolean }[]
+  readonly styles: readonly { readonly pattern: string; readonly font: string; readonly isBold: boolean; readonly isStruck: boolean }[]
   /** Days to add to a date. */
   readonly days: number
 }
@@ -115,7 +117,7 @@ function richText(end: (text: string) => void) {
       const isString = name === 'si' || name === 'is'
       if (name !== 'r' && !isString) return
       const shown = symbolsIn(run, font)
-      if (script === 'strike') text += `${/[\p{L}\p{N}]$/u.test(text) ? ' ' : ''}${shown} `
+      if (script === 'strike') text += struck(shown, text)
       else text += script === 'superscript' ? raisedText(shown, text) : shown
       run = script = font = ''
       if (!isString) return
@@ -138,6 +140,7 @@ function stylesOf(xml: string): Workbook['styles'] {
     pattern: own.get(numFmtId) ?? getFormatFromId(Number(numFmtId)) ?? 'General',
     font: valueOf(childOf(fonts[Number(fontId)], 'name')),
     isBold: isOn(childOf(fonts[Number(fontId)], 'b')),
+    isStruck: isOn(childOf(fonts[Number(fontId)], 'strike')),
   }))
 }
 
@@ -175,10 +178,12 @@ function readSheet(xml: string, book: Workbook, unread: Unread): { readonly rows
       // The text of a formula may be empty.
       if (value === '' && hasFormula && cell.t !== 'str') unknown++
       const column = cell.r === undefined ? row.length : columnOf(cell.r)
-      const text = inline(shownValue(value, cell, book))
+      const { isBold, isStruck } = book.styles.at(Number(cell.s ?? 0)) ?? {}
+      const plain = inline(shownValue(value, cell, book))
+      const text = isStruck === true && !plain.includes('~~') ? inline(struck(plain, '')) : plain
       if (text === '' && value !== '' && (cell.t ?? 'n') === 'n') unread.add('values that their formats hide')
       if (text !== '' && column >= MOST_COLUMNS) unread.add(`cells beyond column ${MOST_COLUMNS}`)
-      else if (text !== '') put(row, column, { text, isBold: book.styles.at(Number(cell.s ?? 0))?.isBold === true })
+      else if (text !== '') put(row, column, { text, isBold: isBold === true })
     },
   })
   spreadMerged(rows, merged, unread)
@@ -241,7 +246,23 @@ function shownValue(value: string, { t: type = 'n', s: style = '0' }: Attributes
   if (/^(?:general|@)$/i.test(pattern)) return String(exact)
   // The program shows a number by its own settings, not by those of a currency, and a longer one than the library's.
   const shown = pattern.replace(/\[\$([^\]-]*)-[^\]]*\]/g, (_, sign: string) => (sign === '' ? '' : `[$${sign}]`))
-  return format(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, exact, { throws: false, invalid: String(exact) })
+  const rounded = asFraction(exact, pattern)
+  return format(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, rounded, { throws: false, invalid: String(exact) })
+}
+
+/** The nearest number that a format of fractions shows, which the library does not always find; others as they are. */
+function asFraction(number: number, pattern: string): number {
+  const parts = pattern.replace(/"[^"]*"|\\.|\[[^\]]*\]/g, '').split(';')
+  const [digits] = parts.flatMap((part) => FRACTION.exec(part)?.[1] ?? [])
+  if (digits === undefined || parts.some((part) => /[?#\d]/.test(part) && !FRACTION.test(part))) return number
+  const given = Number(digits) || 0
+  const most = given || 10 ** Math.min(digits.length, 4) - 1
+  let best = Infinity
+  for (let below = given || 1; below <= most; below++) {
+    const one = Math.round(number * below) / below
+    if (Math.abs(one - number) < Math.abs(best - number)) best = one
+  }
+  return best
 }
 
 /** "2024-05-31", "2024-05-31 14:30" or "14:30". */
@@ -252,7 +273,8 @@ function dateText(serial: number, pattern: string, days: number): string {
   if (hasTime && !hasDate && serial < 0) return `-${dateText(-serial, pattern, days)}`
   const day = hasTime && !hasDate ? serial : serial + days
   // Durations, and names of months.
-  if (!hasDate && (serial >= 1 || !hasTime)) return format(pattern.replace(/m{5}/i, 'mmmm'), day, { throws: false })
+  if (!hasDate && (serial >= 1 || !hasTime || /\[[hms]+\]/i.test(clock)))
+    return format(pattern.replace(/m{5}/i, 'mmmm'), day, { throws: false })
   const [, fraction = ''] = /s(\.0+)/i.exec(pattern) ?? []
   const shown = [...(hasDate || !hasTime ? ['yyyy-mm-dd'] : []), ...(hasTime ? [`hh:mm:ss${fraction}`] : [])].join(' ')
   const text = format(shown, day, { throws: false })

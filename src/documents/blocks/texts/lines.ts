@@ -1,4 +1,6 @@
+import { parse } from 'csv-parse/sync'
 import { at } from '../../../../base/at.ts'
+import { attempt } from '../../../../base/errors.ts'
 import type { DocumentType } from '../../type.ts'
 import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { rowTexts, type GridCell } from '../markup/row-texts.ts'
@@ -26,6 +28,8 @@ interface Syntax {
   readonly dropped: RegExp
   /** Line of a table with its cells between bars. */
   readonly row?: RegExp
+  /** The whole text with what its lines alone do not say. Default: as it is. */
+  readonly prepared?: (text: string) => string
   /** Its running text, as it is printed. Default: as it is. */
   readonly shown?: (text: string) => string
   /** Names that a document gives to texts, and where they are used. */
@@ -79,6 +83,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     values: { defined: /^#\+macro:[ \t]+([\w-]+)[ \t]+([^\s$][^$\n]*)$/gim, used: /\{\{\{([\w-]+)\}\}\}/g },
   },
   asciidoc: {
+    prepared: counted,
     heading: (line, next, before) => {
       const mark = /^([-=~^+])\1{2,}\s*$/.exec(next)?.[1]
       const isAlike = Math.abs(next.trim().length - line.trim().length) <= 1
@@ -95,6 +100,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
       /^(?:\/\/.*|\[(?!quote|verse|[A-Z]+\])\[?[^\]]*\]?\]|:(?!(?:author|description|keywords|rev\w+):)[\w-]+!?:.*|'{3,}|[=*_]{4,}|\+|\|===)\s*$/,
   },
   latex: {
+    prepared: printed,
     shown: withAccents,
     heading: (line) => {
       const [, name, text] =
@@ -113,7 +119,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
 /** Blocks of a text by the marks in its lines: headings, listings, tables; the rest as plain text. Marks in running text stay. */
 export function linesDocument(text: string, type: LinesType): BlockDocument {
   const syntax = SYNTAXES[type]
-  const { fence, dropped, row, shown = String } = syntax
+  const { fence, dropped, row, prepared = String, shown = String } = syntax
   const blocks: Block[] = []
   const prose: string[] = []
   const endProse = (): void => {
@@ -124,7 +130,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
     endProse()
     blocks.push(block)
   }
-  const lines = (type === 'latex' ? printed(text) : text).split(/\r\n?|\n/)
+  const lines = prepared(text).split(/\r\n?|\n/)
   const unread = new Unread()
   const listed = LIST_LINES[type]?.() ?? ((line: string): string[] => [line])
   /** Marks of headings, by level. */
@@ -153,9 +159,9 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       if (code !== '' && !COMMENT.test(line)) push({ kind: 'code', text: code })
       // An indented listing ends before the next line.
       i = type === 'rst' ? end - 1 : end
-    } else if (line.startsWith('|===') && lines.includes(line, i + 1)) {
+    } else if (TABLE.test(line) && lines.includes(line, i + 1)) {
       const end = lines.indexOf(line, i + 1)
-      push({ kind: 'table', rows: cellRows(lines.slice(i + 1, end).map(resolved), lines.slice(Math.max(0, i - 2), i).join('\n'), unread) })
+      push({ kind: 'table', rows: cellRows(lines.slice(i + 1, end).map(resolved), lines.slice(Math.max(0, i - 2), i + 1), unread) })
       i = end
     } else if (row?.test(line) === true) {
       const end = endOf(i, (one) => row.test(one))
@@ -185,12 +191,42 @@ function createResolver(text: string, { defined, used }: Partial<Syntax['values'
   return resolved
 }
 
+/** A list of AsciiDoc whose numbers fall, with its items. */
+const REVERSED = /^\[([^\]\n]*\breversed\b[^\]\n]*)\][ \t]*\n(?=(\.{1,5}) )((?:.+(?:\n|$)|\n(?=\n*\.{1,5} ))*)/gm
+
+/** A text whose falling lists say from which number. */
+function counted(text: string): string {
+  return text.replace(REVERSED, (all, attributes: string, mark: string, items: string) => {
+    const count = items.split('\n').filter((line) => line.startsWith(`${mark} `)).length
+    return /\bstart=/.test(attributes) ? all : `[${attributes},start=${count}]\n${items}`
+  })
+}
+
 /** The start of a cell of AsciiDoc, with its form; one that spans others, or stands for several. */
 const CELL = /(?:(?<!\S)(?:[\d.]*[+*])?[<^>]?(?:\.[<^>])?[adehlmsv]?)?(?<!\\)\|/
 const SPANNING = /(?<!\S)[\d.]+[+*][<^>.]*[a-z]?\|/
 
-/** Rows of a table of AsciiDoc, in which a line may hold a part of a row. @param before the lines that say what its columns are */
-function cellRows(lines: readonly string[], before: string, unread: Unread): string[] {
+/** A table of AsciiDoc, whose mark, format or separator says what stands between its cells. */
+const TABLE = /^[|,:!]={3,}\s*$/
+const SEPARATED = /\bformat="?(csv|tsv|dsv)|\n?([,:])={3,}$/
+const SEPARATORS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t', dsv: ':' }
+
+/** Rows of a table of AsciiDoc, in which a line may hold a part of a row. @param above lines that say what its columns are, and its first one */
+function cellRows(given: readonly string[], above: readonly string[], unread: Unread): string[] {
+  const before = above.join('\n')
+  const [, separator] = /\bseparator="?([^",\]\s])/.exec(before) ?? []
+  const [isSeparated, format = '', mark] = SEPARATED.exec(before) ?? []
+  const isHeaded = /header/.test(before) || given.at(given.findIndex((line) => line.trim() !== '') + 1)?.trim() === ''
+  if (isSeparated !== undefined) {
+    const delimiter = separator ?? SEPARATORS[format] ?? mark ?? ','
+    const options = { delimiter, relax_column_count: true, relax_quotes: true, skip_empty_lines: true }
+    const rows = attempt(
+      (): readonly string[][] => parse(given.join('\n'), options),
+      given.map((line) => [line]),
+    )
+    return rowTexts(rows.map((cells, i) => ({ cells: cells.map((text) => ({ text: inline(text) })), isHead: i === 0 && isHeaded })))
+  }
+  const lines = separator === undefined ? given : given.map((line) => line.replaceAll('|', '\\|').replaceAll(separator, '|'))
   const cellsIn = (text: string): GridCell[] =>
     text.split(CELL).flatMap((cell, i) => (i === 0 ? [] : [{ text: inline(cell.replaceAll('\\|', '|')) }]))
   const first = lines.findIndex((line) => line.trim() !== '')
@@ -201,7 +237,6 @@ function cellRows(lines: readonly string[], before: string, unread: Unread): str
   if (isSpanned) unread.add('columns of tables with cells that span others')
   if (columns === 0 || isSpanned) return lines.map((line) => inline(line.split(CELL).join(' '))).filter((line) => line !== '')
   const cells = cellsIn(text)
-  const isHeaded = /header/.test(before) || lines.at(first + 1)?.trim() === ''
   const rows = Array.from({ length: Math.ceil(cells.length / columns) }, (_, i) => cells.slice(i * columns, (i + 1) * columns))
   return rowTexts(rows.map((row, i) => ({ cells: row, isHead: i === 0 && isHeaded })))
 }

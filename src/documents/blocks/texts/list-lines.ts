@@ -1,5 +1,5 @@
 import { at } from '../../../../base/at.ts'
-import { numberText } from '../markup/list.ts'
+import { numberText, romanValue } from '../markup/list.ts'
 import type { DocumentType } from '../../type.ts'
 
 /** Marks of items by level, with the names of LaTeX for their numbers, and what AsciiDoc calls them. */
@@ -34,11 +34,13 @@ interface OpenList {
   /** Its numbers as LaTeX writes them; empty for bullets. */
   label: string
   count: number
+  /** What the next number is above this one. Default: 1. */
+  readonly step?: number
 }
 
 /** The mark of the next item of the innermost list. */
 function nextMark(list: OpenList | undefined): string {
-  if (list !== undefined) list.count++
+  if (list !== undefined) list.count += list.step ?? 1
   return markOf(list) || '-'
 }
 
@@ -47,12 +49,30 @@ function markOf(list: OpenList | undefined): string {
   return list?.label.replace(/\\(\w+)\*/, (_, format: string) => numberText(list.count, FORMATS[format])) ?? ''
 }
 
+/** A letter, or a Roman number, that marks an item at the left edge. */
+const LETTERED = /^\(?([a-z]|[ivxlc]+)[.)]\s+\S/i
+
+/** Whether a letter or Roman number is the next one of a list. */
+function follows(letters: string, last: string): boolean {
+  if (last === '' || /[a-z]/.test(letters) !== /[a-z]/.test(last)) return false
+  const isNextLetter = letters.length === 1 && last.length === 1 && letters.charCodeAt(0) === last.charCodeAt(0) + 1
+  return isNextLetter || romanValue(letters) === (romanValue(last) ?? 0) + 1
+}
+
 /** Makes lines of lists such as plain text has them, with the numbers that a document shows. */
 export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, before: string) => string[]>> = {
   rst: () => {
     /** Last numbers of the open lists, by what stands before them. */
     const counts = new Map<string, number>()
-    return (line) => {
+    /** The last item that is marked by a letter at the left edge. */
+    let last = ''
+    return (line, before) => {
+      const [, letters = ''] = LETTERED.exec(line) ?? []
+      const isFirst = before.trim() === '' && /^[ai]$/i.test(letters)
+      if (letters !== '' && (isFirst || follows(letters, last))) {
+        last = letters
+        return ['', line]
+      }
       const [, indent = '', number] = /^(\s*)(?:(#|\d+)\.\s)?/.exec(line) ?? []
       if (indent === line) return [line]
       for (const one of counts.keys()) if (one.length >= indent.length && (number === undefined || one !== indent)) counts.delete(one)
@@ -83,10 +103,11 @@ export const LIST_LINES: Partial<Record<DocumentType, () => (line: string, befor
         return [line]
       }
       const known = open.findIndex((one) => one.mark === mark)
-      const count = Number(/^\[.*start=(\d+)/.exec(before)?.[1] ?? 1) - 1
+      const step = /^\[.*\breversed\b/.test(before) ? -1 : 1
+      const count = Number(/^\[.*start=(\d+)/.exec(before)?.[1] ?? 1) - step
       const style = STYLES.indexOf(/^\[(\w+)/.exec(before)?.[1] ?? '')
       const label = mark.startsWith('.') ? (LABELS.at(style < 0 ? mark.length - 1 : style) ?? LABELS[0]) : ''
-      open = known < 0 ? [...open, { mark, label, count }] : open.slice(0, known + 1)
+      open = known < 0 ? [...open, { mark, label, count, step }] : open.slice(0, known + 1)
       const item = `${'  '.repeat(open.length - 1)}${nextMark(open.at(-1))} ${text}`
       // Plain text has no such marks of items at the left edge.
       return /^[A-Za-z]/.test(item) ? ['', item] : [item]

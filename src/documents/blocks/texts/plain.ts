@@ -20,6 +20,8 @@ const [BOX, BOX_RULE] = [/^\s*[|+].*[|+]\s*$/, /^\s*[|+][-=+|]+[|+]\s*$/]
 const BOX_RULES = 3
 const RULE = /^[\s*=_~#-]{3,}$/
 const CODE = /^(?: {4}|\t)/
+/** A session of Python, which may have quoted lines of e-mail too. */
+const SESSION = /^\s*>>> (?:.*[=([]|import |from |[\w.]+$)/
 /** A line between signs that draw boxes. */
 const DRAWN = /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/
 /** A word that continues in the next line, unless its hyphen stands for a part left out. */
@@ -98,9 +100,12 @@ function blocksOf(lines: readonly string[], isFirst: boolean, canHead: boolean):
     return [{ kind: 'heading', level: isFirst ? 1 : levelOf(first), text: inline(first) }]
   if (lines.length > 2 && lines.every((line) => BOX.test(line))) return [{ kind: 'table', rows: boxRows(lines) }]
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
-  if (lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
+  if (SESSION.test(first) || lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const rows = lines.filter((line) => !RULE.test(line))
   if (rows.length > 1 && rows.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: alignedRows(rows) }]
+  // A table directly below its title.
+  if (lines.length > 2 && !CELLS.test(first) && lines.slice(1).every((line) => CELLS.test(line)))
+    return [{ kind: 'paragraph', text: inline(first) }, ...blocksOf(lines.slice(1), false, canHead)]
   const list = lines.findIndex((line) => BULLET.test(line))
   // A list directly below its lead-in.
   if (list > 0 && /:\s*$/.test(at(lines, list - 1)))

@@ -215,8 +215,48 @@ export const DOCX_CASES: readonly FidelityCase[] = [
           '<w:style w:styleId="Up"><w:rPr><w:vertAlign w:val="superscript"/></w:rPr></w:style><w:style w:styleId="High"><w:basedOn w:val="Up"/></w:style><w:style w:styleId="Unseen"><w:rPr><w:vanish/></w:rPr></w:style>',
       },
     ),
-    says: '10^6 km for 12 15 crowns.',
+    says: '10^6 km for ~~12~~ 15 crowns.',
     warnings: [/^Not read: hidden texts \(1\)\.$/],
+  },
+  // A struck price in two runs; a tracked deletion is gone.
+  {
+    file: 'struck.docx',
+    content: docx(
+      p(
+        `${run('Rent is ')}${run('10', '<w:strike/>')}${run('0 EUR', '<w:b/><w:dstrike/>')}${run(' 120 EUR')}<w:del><w:r><w:delText> or less</w:delText></w:r></w:del>${run('.')}`,
+      ),
+    ),
+    says: 'Rent is ~~100 EUR~~ 120 EUR.',
+    warnings: [/^Not read: deletions \(1\)\.$/],
+  },
+  // A table in a cell is a value of its row; names of groups stand above names.
+  {
+    file: 'nested.docx',
+    content: docx(
+      table([
+        row(['Item', 'Details', 'Price']),
+        row(['Lamp', cell(p('Parts:') + table([row(['bulb', '2 pcs']), row(['cord', '1 m'])]) + p('')), '10']),
+        row(['Chair', 'wooden', '20']),
+      ]) +
+        p('Sold:') +
+        table([
+          row([
+            cell('Region', '<w:vMerge w:val="restart"/>'),
+            cell('2023', '<w:gridSpan w:val="2"/>'),
+            cell('2024', '<w:gridSpan w:val="2"/>'),
+          ]),
+          row([cell('', '<w:vMerge/>'), 'Q1', 'Q2', 'Q1', 'Q2']),
+          row(['North', '5', '6', '7', '8']),
+        ]) +
+        p('Paid:') +
+        table([row(['EUR', '2024', '2023']), row(['Rent', '7', '6']), row(['Oil', '8', '5'])]),
+    ),
+    lines: [
+      'Item: Lamp; Details: Parts: bulb: 2 pcs, cord: 1 m; Price: 10',
+      'Item: Chair; Details: wooden; Price: 20',
+      'Region: North; 2023 Q1: 5; 2023 Q2: 6; 2024 Q1: 7; 2024 Q2: 8',
+      'EUR: Rent; 2024: 7; 2023: 6',
+    ],
   },
   {
     file: 'left-out.docx',

@@ -295,7 +295,7 @@ const SHOWN: readonly FidelityCase[] = [
     content: main(
       '<p>10<span style="vertical-align: super">6</span> km, H<span style="vertical-align:sub">2</span>O, <span style="color:red;text-decoration: line-through">12</span>15, <strike>12</strike>15, 3<sup>1</sup>/<sub>2</sub> cups, <sup>1</sup>\u2044<sub>4</sub> of it, km<sup>2</sup>/year.',
     ),
-    says: '10^6 km, H2O, 12 15, 12 15, 3 1/2 cups, 1\u20444 of it, km^2/year.',
+    says: '10^6 km, H2O, ~~12~~ 15, ~~12~~ 15, 3 1/2 cups, 1\u20444 of it, km^2/year.',
   },
   // Classes, as Google Docs writes them; a rule of links under the mouse is none of the text.
   {
@@ -305,14 +305,14 @@ const SHOWN: readonly FidelityCase[] = [
       main(
         '<p>Ten <span class="x">lamps</span> of 10<span class="c1 c5">6</span> candles, <span class="c6">100</span><span class="c1">80</span> EUR, log<span class="c7">2</span>8, m<span class="c8">2</span>.',
       ),
-    says: 'Ten lamps of 10^6 candles, 100 80 EUR, log2 8, m^2.',
+    says: 'Ten lamps of 10^6 candles, ~~100~~ 80 EUR, log2 8, m^2.',
   },
   {
     file: 'scripts.html',
     content: main(
       '<p>log<sub>2</sub>8, x<sup>2</sup>3, Text<ins>new</ins><del>old</del>text, Note<sup>a</sup> of the XVIII<sup>e</sup>, 2<sup>a</sup>, b<sup>c</sup>.</p><table><tr><th>Pier<th>Ship<th>At<tr><td rowspan="0">four<td>Ants<td>7<tr><td>Bees<td>8</table>',
     ),
-    says: 'log2 8, x^2 3, Textnew old text, Note[a] of the XVIIIe, 2a, b^c. Pier: four; Ship: Ants; At: 7 Pier: four; Ship: Bees; At: 8',
+    says: 'log2 8, x^2 3, Textnew ~~old~~ text, Note[a] of the XVIIIe, 2a, b^c. Pier: four; Ship: Ants; At: 7 Pier: four; Ship: Bees; At: 8',
   },
   {
     file: 'spaced.html',
@@ -341,7 +341,7 @@ const SHOWN: readonly FidelityCase[] = [
     content: main(
       'soft&shy;hyphen, zero&#8203;width, no&nbsp;break, <ruby>\u6e2f<rt>minato</rt></ruby> <q>quoted</q> <del>12</del><ins>15</ins>, cafe\u0301 <math><mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mi>c</mi></mrow></mfrac></math><dl><dt>Mole</dt><dd>a wall</dd></dl>',
     ),
-    says: 'softhyphen, zerowidth, no break, \u6e2f(minato) "quoted" 12 15, caf\u00e9 a/(b+c) - Mole: a wall',
+    says: 'softhyphen, zerowidth, no break, \u6e2f(minato) "quoted" ~~12~~ 15, caf\u00e9 a/(b+c) - Mole: a wall',
   },
   // A list shows its first option until another is chosen; boxes with a text or a label after them; a page in the page.
   {
@@ -460,8 +460,91 @@ const MARKS: readonly FidelityCase[] = [
   {
     file: 'struck.html',
     content:
-      '<p>Rafts pay 12<s>15</s> crowns, $<del>20</del>18.</p><ul class="to-do-list"><li><div class="checkbox checkbox-on"></div> <span>Paid</span></li><li><div class="checkbox checkbox-off"></div> <span>Sent</span></li></ul>',
-    says: 'Rafts pay 12 15 crowns, $20 18. - [x] Paid - [ ] Sent',
+      '<p>Rafts pay 12<s>15</s> crowns, $<del>20</del>18.</p><del><p>Gone <b>for</b></p><p>good</p></del><p style="text-decoration:line-through">Out <s>of</s> date</p><ul class="to-do-list"><li><div class="checkbox checkbox-on"></div> <span>Paid</span></li><li><div class="checkbox checkbox-off"></div> <span>Sent</span></li></ul>',
+    says: 'Rafts pay 12 ~~15~~ crowns, $~~20~~ 18. ~~Gone for~~ ~~good~~ ~~Out of date~~ - [x] Paid - [ ] Sent',
+  },
+  // Tables in cells of a table: a value of its row, or parts of a layout.
+  {
+    file: 'nested.html',
+    content: main(
+      '<table><tr><th>Plan<th>Limits<tr><td>Free<td><table><tr><th>What<th>Most<th>Per<tr><td>calls<td>10<td>day<tr><td>keys<td>1<td>user</table><tr><td>Pro<td>none</table>' +
+        '<table><tr><td>Ann Berg<br>Pier 4<td><table><tr><td>Invoice<td>77<tr><td>Sum<td>9 EUR</table><tr><td>To Bo<td>By ship<tr><td colspan="2"><table><tr><th>Item<th>Each<th>Sum<tr><td>Lamp<td>3<td>9</table></table>',
+    ),
+    lines: [
+      'Plan: Free; Limits: (What: calls; Most: 10; Per: day), (What: keys; Most: 1; Per: user)',
+      'Plan: Pro; Limits: none',
+      'Invoice: 77',
+      'Item: Lamp; Each: 3; Sum: 9',
+    ],
+  },
+  // Lists of Google Docs, whose levels are in their classes; formats of numbers in the style sheet of the page.
+  {
+    file: 'levels.html',
+    content:
+      '<style>@import url(x);.lst-kix_a-1>li:before{content:"" counter(c-a-1,lower-latin) ") "}ol.lst-kix_a-0{list-style-type:none}.lst-kix_a-0>li:before{content:"" counter(c-a-0,decimal) ". "}.lst-kix_b-0>li:before{content:"\\0025cf"}.lst-kix_c-0>li:before{content:counter(c-c-0) ". "}.lst-kix_c-1 > li::before{content:counter(c-c-0) "." counter(c-c-1, decimal)}ol.alpha,.other { list-style: lower-alpha inside } ol ol{list-style-type:upper-roman}</style>' +
+      '<ol class="x lst-kix_a-0 start" start="1"><li>oil</li><li>wick</li></ol><ol class="lst-kix_a-1 start" start="1"><li>wool</li><li>hemp</li></ol><ol class="lst-kix_a-0" start="3"><li>glass</li></ol>' +
+      '<ul class="lst-kix_b-0 start"><li>bow</li></ul><ul class="lst-kix_b-2 start"><li>port</li></ul><p>Or</p>' +
+      '<ol class="lst-kix_c-0"><li>keel</li></ol><ol class="lst-kix_c-1 start" start="1"><li>long</li><li>oak</li></ol><p>Then</p><ol class="alpha"><li>one<ol><li>two</li></ol></li></ol>',
+    lines: [
+      '1. oil',
+      '2. wick',
+      '  a) wool',
+      '  b) hemp',
+      '3. glass',
+      '- bow',
+      '    - port',
+      '1. keel',
+      '  1.1 long',
+      '  1.2 oak',
+      'a. one',
+      '  I. two',
+    ],
+  },
+  // What a click opens, by its name, by its place, or by what leads to it; not what appears at other times.
+  {
+    file: 'opened.html',
+    content: main(
+      '<div class="ui-tabs"><ul class="ui-tabs-nav"><li><a href="#t1">Oil</a></li><li><a href="#t2">Wax</a></li></ul><div id="t1" class="ui-tabs-panel">It burns.</div><div id="t2" class="ui-tabs-panel" style="display: none;">It melts.</div></div>' +
+        '<h3>Wick</h3><div style="display:none">Cotton.</div><h3>Glass</h3><div style="display:none">Clear.</div><p>End.</p>' +
+        '<p class="faq-q">How long?</p><div class="faq-answer" style="display:none">Nine hours.</div><a href="javascript:void(0)" onclick="open(\'more-1\')">Where</a><div id="more-1" style="display:none">At sea.</div>' +
+        '<a href="#m">Join</a> <a href="#tide">Tide</a><p id="tide" hidden>At noon.</p><div class="modal" id="m" style="display:none">Sign up.</div><div class="form-error" style="display:none">It failed.</div><div style="display:none">secret</div>',
+    ),
+    says: 'Oil: It burns. Wax: It melts. [Wick] Cotton. [Glass] Clear. End. How long? Nine hours. Where At sea. Join Tide At noon.',
+    lacks: ['Sign up', 'failed', 'secret'],
+  },
+  // A class may show parts of a line apart; a reference to a note that stands before it.
+  {
+    file: 'apart.html',
+    content:
+      '<style>.name, b.price { display: block } .x{display:inline} .tag, .letter{margin-right:1px; display: inline-block}</style><p><span class="tag">new</span><span class="tag">big</span> <span class="letter">O</span><span class="letter">h</span> <span class="name">Raft</span><b class="price">7</b>0<span class="x">1</span></p><aside id="n">Oil.</aside><p>Lamp<a role="doc-noteref" href="#n">2</a> burns.</p><pre><code><span class="name">if lit:</span><span class="name">  <b class="tag">fill</b>()</span></code></pre>',
+    has: ['if lit:\n  fill()'],
+    says: 'new big Oh Raft 7 01 Oil. Lamp[2] burns. if lit: fill()',
+  },
+  // Icons that are all a cell shows, and what an image by a style is called.
+  {
+    file: 'icons.html',
+    content: main(
+      '<table><tr><th>Boat<th>Oars<th>Sail<tr><td>Raft<td><i class="fa fa-check" aria-hidden="true"></i><td><span class="bi bi-x-lg icon-times-circle" title="none"></span><tr><td>Tug<td><i class="glyphicon glyphicon-remove"></i><td><i class="fa fa-check"></i> two<tr><td>Yacht<td><span class="cline-no"></span><td>one</table><p>Rated <span role="img" aria-label="4.5 of 5"></span> by <i class="fa fa-user"></i>Ann <span role="img" aria-label="anchor">\u2693</span>.</p>',
+    ),
+    lines: ['Boat: Raft; Oars: \u2713; Sail: none', 'Boat: Tug; Oars: \u2717; Sail: two'],
+    has: ['Rated 4.5 of 5 by Ann \u2693.'],
+  },
+  // Three rows of names; a row of texts below names of groups is none; in groups from the first column on only bold type shows names.
+  {
+    file: 'levels-of-names.html',
+    content: main(
+      '<table><tr><td rowspan="3">Port<td colspan="3">2024<tr><td colspan="2">Spring<td>Autumn<tr><td>Ships<td>Boats<td>Ships<tr><td>Aby<td>1<td>2<td>3<tr><td>Bay<td>4<td>5<td>6</table>' +
+        '<table><tr><th><th colspan="2">Watch<tr><td>Monday<td>Ann<td>Bo<tr><td>Tuesday<td>Cy<td>Di</table>' +
+        '<table><tr><td colspan="2"><b>Ship</b><td><b>Crew</b><tr><td><b>Name</b><td><b>Kind</b><td><b>Chief</b><tr><td>Ant<td>tug<td>Eve<tr><td>Bee<td>raft<td>Fay</table>' +
+        '<table><tr><td colspan="2">Ship<td>Crew<tr><td>Name<td>Ant<td>ten<tr><td>Kind<td>tug<td>two</table>',
+    ),
+    lines: [
+      'Port: Aby; 2024 Spring Ships: 1; 2024 Spring Boats: 2; 2024 Autumn Ships: 3',
+      'Monday; Watch: Ann; Watch: Bo',
+      'Ship Name: Bee; Ship Kind: raft; Crew Chief: Fay',
+      'Ship; ; Crew',
+      'Name; Ant; ten',
+    ],
   },
   // Notes of pages that office programs have saved.
   {

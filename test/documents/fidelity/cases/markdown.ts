@@ -58,10 +58,16 @@ export const MARKDOWN_CASES: readonly FidelityCase[] = [
     content: 'As in [^1] and **[^2]**.\n\n[^1]: Harbour law.\n[^2]: Sea law.\n',
     says: 'As in [1] and [2]. [1] Harbour law. [2] Sea law.',
   },
+  // Tildes of numbers and between words strike nothing out.
+  {
+    file: 'tildes.md',
+    content: 'About ~5 EUR, ~10 min or ~\u20ac20; 5~6 and 1.5~2.5 kg, Fig.~7; Dr.~Berg and Dr.~Ravn, ~~10 EUR~~ 12, ~gone away~.\n',
+    says: 'About ~5 EUR, ~10 min or ~\u20ac20; 5~6 and 1.5~2.5 kg, Fig.~7; Dr.~Berg and Dr.~Ravn, ~~10 EUR~~ 12, ~~gone away~~.',
+  },
   {
     file: 'lowered.md',
     content: 'H~2~O and CO~2~ for ~~12~~15 crowns, ~an old price~ now 5~0~1.\n',
-    says: 'H2O and CO2 for 12 15 crowns, an old price now 5_0 1.',
+    says: 'H2O and CO2 for ~~12~~ 15 crowns, ~~an old price~~ now 5_0 1.',
   },
   // Cells that have no column are not shown, and named.
   {

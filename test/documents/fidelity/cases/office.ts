@@ -276,8 +276,30 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
             '<si><r><t>10</t></r><r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><t xml:space="preserve"> km</t></r></si><si><r><t>9</t></r><r><rPr><strike/></rPr><t>12</t></r><r><t>15</t></r></si><si><t>first_x000D_\nsecond _x005F_x0041_</t></si>',
         },
       ),
-    says: 'first: 1900-01-01 february: 1900-02-28 march: 1900-03-01 run: 00:05:37.9 at: 2024-05-31 14:30 far: 10^6 km price: 9 12 15 lines: first second _x0041_ none',
+    says: 'first: 1900-01-01 february: 1900-02-28 march: 1900-03-01 run: 00:05:37.9 at: 2024-05-31 14:30 far: 10^6 km price: 9 ~~12~~ 15 lines: first second _x0041_ none',
     warnings: [],
+  },
+  // Elapsed time below a day; fractions, also such as round up; a cell that is struck out.
+  {
+    file: 'elapsed.xlsx',
+    content: () =>
+      book(
+        {
+          talk: '<c s="1"><v>0.0625</v></c>',
+          walk: '<c s="2"><v>0.3</v></c>',
+          half: '<c s="3"><v>1.5</v></c>',
+          two: '<c s="3"><v>1.9999</v></c>',
+          less: '<c s="4"><v>-0.99</v></c>',
+          much: '<c s="5"><v>5.081</v></c>',
+          both: '<c s="6"><v>5.081</v></c>',
+          paid: '<c s="7"><v>9</v></c>',
+        },
+        {
+          formats: ['[mm]:ss', '[h]:mm', '# ?/?', '# ?/8', '?/?', '[&lt;9]0.00;# ?/?', '0'],
+          fonts: '<font/><font><strike/></font>',
+        },
+      ),
+    says: 'talk: 90:00 walk: 7:12 half: 1 1/2 two: 2 less: -1 much: 46/9 both: 5.08 paid: ~~9~~',
   },
   {
     file: 'macintosh.xlsx',
@@ -332,7 +354,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
           `<mc:AlternateContent>\n<mc:Choice>${shape('x', line('chosen'))}</mc:Choice><mc:Fallback>${shape('x', line('other'))}</mc:Fallback></mc:AlternateContent>` +
           '<p:sp><p:cNvPr descr="A lamp"/></p:sp>',
       ),
-    says: '1. Fill a) slowly b) gently 2. Light - Done I. Again Area x^2 9 12 15 chosen A lamp',
+    says: '1. Fill a) slowly b) gently 2. Light - Done I. Again Area x^2 9 ~~12~~ 15 chosen A lamp',
     warnings: [/^Not read: comments \(1\)\.$/],
   },
   // Numbers restart after text and in another kind of list; cells that no other covers; letters of a font of symbols.
@@ -494,6 +516,34 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     ),
     lines: ['0; Boat: Raft; Fee: 7 kr', '1; Boat: Yacht; Fee: none'],
   },
+  // Names of groups above names, next to empty cells and merged; years are names above other numbers.
+  {
+    file: 'groups.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Sums">${[
+        ['', '2023', '', 'Plan', ''],
+        ['Region', 'Q1', 'Q2', 'EUR', '2025'],
+        ['North', '5', '6', '7', '8'],
+        [''],
+        ['Sum', '2024', '2023'],
+        ['Oil', '5', '6'],
+        ['Tar', '7', ''],
+        [''],
+        ['Ann', '2021', '2022'],
+        ['Bo', '2020', '2024'],
+      ]
+        .map((cells) => `<table:table-row>${cells.map((one) => td(one)).join('')}</table:table-row>`)
+        .join('')}</table:table>`,
+    ),
+    lines: [
+      'Region: North; 2023 Q1: 5; 2023 Q2: 6; Plan EUR: 7; Plan 2025: 8',
+      'Sum: Oil; 2024: 5; 2023: 6',
+      'Sum: Tar; 2024: 7',
+      'Ann; 2021; 2022',
+      'Bo; 2020; 2024',
+    ],
+  },
   {
     file: 'struck.odt',
     content: odf(
@@ -505,7 +555,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
           '<office:styles><style:header><text:p>Confidential</text:p></style:header><style:footer><text:p>3</text:p></style:footer></office:styles>',
       },
     ),
-    says: 'For 12 15, 10^6 km.',
+    says: 'For ~~12~~ 15, 10^6 km.',
     warnings: [/^Not read: hidden texts \(1\)\.$/, /^Headers and footers were left out: "Confidential"\.$/],
   },
   {
@@ -526,7 +576,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
         { early: '<c s="1"><v>-0.09375</v></c>', due: '<c s="1"><v>-1.5</v></c>', age: '<c s="2"><v>12.5</v></c>' },
         { formats: ['[h]:mm', '0 Jahre'], properties: 'date1904="1"' },
       ),
-    says: 'early: -02:15 due: -36:00 age: 12.5',
+    says: 'early: -2:15 due: -36:00 age: 12.5',
   },
   // After a blank row the first row is names again only if it is bold or above numbers.
   {

@@ -427,6 +427,78 @@ export const PDF_CASES: readonly FidelityCase[] = [
     content: () => makePdf([[`${PROSE} of the well-`, 'known harbour at the har-', 'bour. It is well-known to all.']]),
     has: ['the well-known harbour at the harbour.'],
   },
+  // Cells in the middle of others of two lines, between their lines.
+  {
+    file: 'middle.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          [50, 690, 'Day'],
+          [120, 696, 'Value'],
+          [120, 684, 'day'],
+          [200, 690, 'Reason'],
+          [420, 690, 'Debit'],
+          [490, 690, 'Balance'],
+          [50, 666, '1 May'],
+          [120, 666, '2 May'],
+          [200, 666, 'Opening'],
+          [490, 666, '50.00'],
+          [50, 642, '4 May'],
+          [120, 642, '5 May'],
+          [200, 648, 'Oil for the lamps of the'],
+          [200, 636, 'old mole'],
+          [420, 642, '7.50'],
+          [490, 642, '42.50'],
+        ),
+      }),
+    lines: [
+      'Day: 1 May; Value day: 2 May; Reason: Opening; Balance: 50.00',
+      'Day: 4 May; Value day: 5 May; Reason: Oil for the lamps of the old mole; Debit: 7.50; Balance: 42.50',
+    ],
+  },
+  {
+    file: 'two-lines.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          [50, 700, 'No'],
+          [100, 700, 'Goods'],
+          [300, 700, 'Each'],
+          [400, 700, 'Sum'],
+          [50, 676, '1'],
+          [100, 676, 'Oil for the lamps'],
+          [100, 662, 'of the old mole'],
+          [300, 662, '7.50'],
+          [400, 662, '15.00'],
+          [50, 638, '2'],
+          [100, 638, 'Rope'],
+          [300, 638, '9.00'],
+          [400, 638, '9.00'],
+        ),
+      }),
+    lines: ['No: 1; Goods: Oil for the lamps of the old mole; Each: 7.50; Sum: 15.00', 'No: 2; Goods: Rope; Each: 9.00; Sum: 9.00'],
+  },
+  // Items whose numbers have no marks, below a colon; other numbers begin lines too.
+  {
+    file: 'bare-numbers.pdf',
+    content: () =>
+      makePdf([
+        [
+          'Before the lamp of the old mole is lit for the first time, the watch has to do this:',
+          '1 Wipe the glass of the lamp of the old mole, and do so with a soft cloth until it is',
+          'dry',
+          '2 Fill the lamp',
+          '',
+          'It needs',
+          '3 Men to do so',
+        ],
+      ]),
+    lines: [
+      'Before the lamp of the old mole is lit for the first time, the watch has to do this:',
+      '1 Wipe the glass of the lamp of the old mole, and do so with a soft cloth until it is dry',
+      '2 Fill the lamp',
+    ],
+  },
   // The page of a passage is that of its first character.
   {
     file: 'long-paragraph.pdf',

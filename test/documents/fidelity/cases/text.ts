@@ -106,6 +106,11 @@ export const TEXT_CASES: readonly FidelityCase[] = [
       'Raft 8 7',
     ],
   },
+  {
+    file: 'titled.txt',
+    content: 'It is May.\n\nPRICES\nOil         2   12.50\nWick       10    8.00\n',
+    lines: ['PRICES', 'Oil 2 12.50', 'Wick 10 8.00'],
+  },
   // Lines of scripts without spaces.
   {
     file: 'japanese.txt',

@@ -55,6 +55,52 @@ export const ENCODING_CASES: readonly FidelityCase[] = [
     says: '\u201cThe lamp\u201d burns \u2013 it\u2019s said\u2026 for \u20ac5 a night.',
     warnings: [],
   },
+  // Encodings whose letters are those of others: of one language in the right one only.
+  {
+    file: 'turkish.txt',
+    content: Buffer.from('4dfcfe746572693a20446ff0616e204c74642e20de74692e2c2049fefd6b20536f6b2e20352c20dd7a6d6972', 'hex'),
+    says: 'M\u00fc\u015fteri: Do\u011fan Ltd. \u015eti., I\u015f\u0131k Sok. 5, \u0130zmir',
+    warnings: [DETECTED],
+  },
+  {
+    file: 'ukrainian.txt',
+    content: Buffer.from('fbc1cecfd7cea620cbcfccc5c7c92c20c4d1cbd5a4cdcf2c20b4d7c7c5ce', 'hex'),
+    says: '\u0428\u0430\u043d\u043e\u0432\u043d\u0456 \u043a\u043e\u043b\u0435\u0433\u0438, \u0434\u044f\u043a\u0443\u0454\u043c\u043e, \u0404\u0432\u0433\u0435\u043d',
+    warnings: [DETECTED],
+  },
+  {
+    file: 'dos.txt',
+    content: Buffer.from('8ee2e7a5e220a7a020aca0e0e22e2088e2aea3ae3a20313520e8e2e3aa', 'hex'),
+    says: '\u041e\u0442\u0447\u0435\u0442 \u0437\u0430 \u043c\u0430\u0440\u0442. \u0418\u0442\u043e\u0433\u043e: 15 \u0448\u0442\u0443\u043a',
+    warnings: [DETECTED],
+  },
+  {
+    file: 'list.txt',
+    content: Buffer.from('496e766f6963652031352c204f4f4f2022d0eeece0f8eae0222c2032303020455552', 'hex'),
+    says: 'Invoice 15, OOO "\u0420\u043e\u043c\u0430\u0448\u043a\u0430", 200 EUR',
+    warnings: [DETECTED],
+  },
+  {
+    file: 'latvian.txt',
+    content: Buffer.from(
+      '4cee67756d73206e6f736ce76774733a20ee726e69656b616d206ae26d616b73e22c20ec696d656e652c20f2656d742c20f0ede7726573',
+      'hex',
+    ),
+    says: 'L\u012bgums nosl\u0113gts: \u012brniekam j\u0101maks\u0101, \u0123imene, \u0146emt, \u0161\u0137\u0113res',
+    warnings: [DETECTED],
+  },
+  {
+    file: 'macintosh.txt',
+    content: Buffer.from('4974d573206120d271756f746564d3206361668e20d120728e73756d8e', 'hex'),
+    says: 'It\u2019s a \u201cquoted\u201d caf\u00e9 \u2014 r\u00e9sum\u00e9',
+    warnings: [DETECTED],
+  },
+  {
+    file: 'names.txt',
+    content: Buffer.from('4a6f73e92c204672616ee76f69732c204dfc6c6c65722c20c573612c204a6fe36f20616e6420746865206e61ef7665', 'hex'),
+    says: 'Jos\u00e9, Fran\u00e7ois, M\u00fcller, \u00c5sa, Jo\u00e3o and the na\u00efve',
+    warnings: [DETECTED],
+  },
   // Encodings that are named wrongly.
   {
     file: 'wrong.html',
@@ -410,6 +456,35 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content: 'Lamp\n====\n\nIt burns.\n\n.. include:: more.rst\n',
     has: ['It burns.'],
     warnings: [/^Not read: included files \(1\)\.$/],
+  },
+  // Tables of other formats; lists whose numbers fall.
+  {
+    file: 'formats.adoc',
+    content:
+      '[%header,format=csv]\n|===\nBoat,Fee,From\nRaft,"10,50",May\n"Tug, big",20,\n|===\n\n,===\nBoat,Fee,Day\n\nYacht,30,4\n,===\n\n[%header,format=dsv]\n|===\nName:Age:Of\nAnn:7:Ayr\n|===\n\n[%header,separator=!]\n|===\n!Oil !Wick | hemp !Use\n!whale !wool !lamp\n|===\n\n[%reversed]\n. third\n. second\n\n. first\n\nThen:\n\n[%reversed,start=9]\n. nine\n. eight\n',
+    lines: [
+      'Boat: Raft; Fee: 10,50; From: May',
+      'Boat: Tug, big; Fee: 20',
+      'Boat: Yacht; Fee: 30; Day: 4',
+      'Name: Ann; Age: 7; Of: Ayr',
+      'Oil: whale; Wick | hemp: wool; Use: lamp',
+      '3. third',
+      '2. second',
+      '1. first',
+      '9. nine',
+      '8. eight',
+    ],
+  },
+  // A session of Python ends with a blank line.
+  {
+    file: 'session.rst',
+    content: 'Lamps\n=====\n\nCall it:\n\n>>> def lit(lamp):\n...     return lamp\n>>> lit(7)\n7\n\nIt burns.\n',
+    has: ['Call it:\n>>> def lit(lamp):\n...     return lamp\n>>> lit(7)\n7\n'],
+  },
+  {
+    file: 'letters.rst',
+    content: 'Lists\n=====\n\na. oil\nb. wick\n   of wool\nc. glass\n\nI. one\nII. two\n\nA. Berg was a\nC. Ravn too.\n',
+    lines: ['a. oil', 'b. wick of wool', 'c. glass', 'I. one', 'II. two', 'A. Berg was a C. Ravn too.'],
   },
   {
     file: 'defined.adoc',
