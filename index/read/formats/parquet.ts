@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { at } from '../../../base/at.ts'
-import { CodedError, invalidCorpus, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, reasonOf } from '../../../base/errors.ts'
 import { EXACT_DIGITS } from '../../../base/json.ts'
 import { chooseColumns, FIELDS, type TableShape } from '../column-map.ts'
 import type { RawRow, ReadOptions, Rejected } from '../contract.ts'
@@ -100,7 +100,7 @@ export async function* readParquet(
     }
   } catch (error) {
     if (error instanceof CodedError) throw error
-    throw invalidCorpus('parquet', `The Parquet file cannot be read: ${messageOf(error)}.`, error)
+    throw invalidCorpus('parquet', `The Parquet file cannot be read: ${reasonOf(error)}.`, error)
   }
 }
 

@@ -27,7 +27,12 @@ export function indexCommand(): Command {
     remove,
     report,
     indexingCommand('resume', 'resume a stopped job', resume, 'embeds').argument('<job>'),
-    indexingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
+    indexingCommand(
+      'cancel',
+      'cancel a job; passages already committed stay',
+      ({ jobs }, [id = '']) => cancel(jobs, id),
+      'changes',
+    ).argument('<job>'),
     exporting,
     snapshot,
     alias,
