@@ -1,7 +1,7 @@
 import t from 'tap'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { takeLock } from '../../base/locks/lock.ts'
@@ -26,7 +26,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
     checked.stdout,
     /line 4: missing_column: .*\n.*a\.csv: 3 lines, 1 rejected, 2 passages, .*a job would fail\n.*b\.json: 1 lines, .*fit to index/,
   )
-  t.match((await index('status')).stdout, /There is no collection/, 'checking writes nothing')
+  t.match(await index('status'), { code: 0, stdout: /There is no collection/ }, 'checking writes nothing')
 
   t.match(await index('add', corpus, '--replace'), { code: 1, stderr: /--replace takes one file/ })
   const added = await index('add', corpus, '--max-rejected', '0.5')
@@ -53,6 +53,12 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
   t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\nreplaced tables: 1, /)
   t.match((await index('cleanup')).stdout, /\nnow: \d+ fragments/)
+  const alias = (table: string) => path.join(env.CEPE_INDEX_DIR, `${table}.alias.json`)
+  await copyFile(alias('other'), alias('passages'))
+  const damaged = /passages\.alias\.json is damaged: its value should be .*begins with passages\./
+  t.match(await index('status'), { code: 1, stdout: damaged }, 'the alias of another collection')
+  t.match(await index('delete', '--source', 'b.json'), { code: 1, stderr: damaged })
+  t.equal((await index('sources', '--collection', 'other')).stdout, '1\tb.json\n', 'which keeps its passages')
 })
 
 await t.test('commands that read work in a folder that cannot be written to, and those that change it say why they do not', async (t) => {
