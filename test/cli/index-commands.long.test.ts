@@ -154,6 +154,25 @@ await t.test('options that contradict each other are refused, and none is ignore
   t.match(await runCli(['index', 'plan', file, '--out', out], env), { code: 0, stdout: /200 passages .*1 lines rejected/ })
 })
 
+await t.test('a job that reaches the limit of file sizes stops with the remedy, keeps what is there and resumes', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir)
+  const index = (...args: string[]) => runCli(['index', ...args], env)
+  const [small, large] = [path.join(dir, 'small.csv'), path.join(dir, 'large.csv')]
+  await writeFile(small, 'id,text\n1,"Canberra, the capital"\n')
+  await writeFile(large, `id,text\n${Array.from({ length: 2000 }, (_, i) => `r${i},${'The Orinoco is a river. '.repeat(20)}\n`).join('')}`)
+  t.match(await index('add', small), { code: 0 })
+  const limited = ['-c', 'ulimit -f 400; exec "$@"', 'sh', process.execPath, CLI, 'index', 'add', large]
+  const { code, stderr } = await finished(spawn('sh', limited, { env: { ...bareEnvironment(), ...env } }))
+  t.match(
+    { code, stderr },
+    { code: 1, stderr: /large\.csv\) has stopped: A file would be larger than it may be: raise the limit \(ulimit -f\)/ },
+  )
+  t.match((await index('export')).stdout, /^\{"id":"1",/)
+  const [job = ''] = /\S+(?= {2}stopped)/.exec((await index('status')).stdout) ?? []
+  t.match(await index('resume', job), { code: 0, stdout: /2000\/2000 committed.*; 2001 passages/ })
+})
+
 await t.test('a command that waits for another process says for whom', async (t) => {
   const dir = await tempDir(t)
   const env = tinyShared(dir)

@@ -100,7 +100,9 @@ export async function* readParquet(
     }
   } catch (error) {
     if (error instanceof CodedError) throw error
-    throw invalidCorpus('parquet', `The Parquet file cannot be read: ${reasonOf(error)}.`, error)
+    // Errors of the language are those of a reader that was led astray.
+    const reason = error instanceof TypeError || error instanceof RangeError ? 'it is damaged' : reasonOf(error)
+    throw invalidCorpus('parquet', `The Parquet file cannot be read: ${reason}.`, error)
   }
 }
 
