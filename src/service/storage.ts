@@ -59,7 +59,7 @@ export async function forReading<Of extends Config>(config: Of): Promise<Of> {
   return makeFolders(config).then(
     () => config,
     async (error: unknown) => {
-      if (!(await hasTables(config.INDEX_DIR))) throw error
+      if (!(await hasTables(config.INDEX_DIR).catch(() => false))) throw error
       return { ...config, ROLE: 'replica' as const, MIRROR_DIR: undefined }
     },
   )

@@ -7,7 +7,7 @@ import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { exportLines } from '../../../index/read/contract.ts'
 import { createProgress, quoted, unquoted } from '../program/progress.ts'
-import { indexingCommand } from './jobs.ts'
+import { changingCommand, indexingCommand } from './jobs.ts'
 
 const KB = 1000
 
@@ -15,15 +15,10 @@ const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 
 /** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
 export function snapshotCommands() {
-  const create = indexingCommand(
-    'create',
-    'create a snapshot of the collection',
-    async ({ index }, [name = '']) => {
-      const { rows } = await (await snapshots()).createSnapshot(name, index)
-      return `${name}: snapshot of ${rows} passages created\n`
-    },
-    'changes',
-  )
+  const create = changingCommand('create', 'create a snapshot of the collection', async ({ index }, [name = '']) => {
+    const { rows } = await (await snapshots()).createSnapshot(name, index)
+    return `${name}: snapshot of ${rows} passages created\n`
+  })
   const list = indexingCommand('list', 'list the snapshots of the collection', async ({ index }) =>
     (await (await snapshots()).listSnapshots(index))
       .map(
@@ -32,33 +27,18 @@ export function snapshotCommands() {
       )
       .join(''),
   )
-  const restore = indexingCommand(
-    'restore',
-    'replace the collection with a snapshot',
-    async ({ index }, [name = '']) => {
-      const { restoreSnapshot } = await snapshots()
-      return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
-    },
-    'changes',
-  )
-  const remove = indexingCommand(
-    'delete',
-    'remove a snapshot',
-    async ({ index }, [name = '']) => {
-      await (await snapshots()).deleteSnapshot(name, index)
-      return `${name}: deleted\n`
-    },
-    'changes',
-  )
-  const alias = indexingCommand(
-    'alias',
-    'serve a copy of another collection',
-    async ({ index }, [name = '']) => {
-      const { switchTable } = await import('../../../index/snapshots/replace.ts')
-      return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
-    },
-    'changes',
-  )
+  const restore = changingCommand('restore', 'replace the collection with a snapshot', async ({ index }, [name = '']) => {
+    const { restoreSnapshot } = await snapshots()
+    return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
+  })
+  const remove = changingCommand('delete', 'remove a snapshot', async ({ index }, [name = '']) => {
+    await (await snapshots()).deleteSnapshot(name, index)
+    return `${name}: deleted\n`
+  })
+  const alias = changingCommand('alias', 'serve a copy of another collection', async ({ index }, [name = '']) => {
+    const { switchTable } = await import('../../../index/snapshots/replace.ts')
+    return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
+  })
   const verify = indexingCommand('verify', 'read the whole collection and verify the checksums of its files', async ({ index }) => {
     const { verifyIndex } = await import('../../../index/snapshots/verify-index.ts')
     const progress = createProgress('Verifying', 'kB')
@@ -91,15 +71,10 @@ export function contentsCommands() {
   const sources = indexingCommand('sources', 'list the sources with their number of passages', async ({ index }) =>
     (await index.sources()).map(({ source, passages }) => `${passages}\t${quoted(source)}\n`).join(''),
   )
-  const remove = indexingCommand(
-    'delete',
-    'delete all passages from a source',
-    async ({ index }, _, { source = '' }) => {
-      await requireSource(index, source)
-      return `${await index.delete({ source })} passages deleted\n`
-    },
-    'changes',
-  )
+  const remove = changingCommand('delete', 'delete all passages from a source', async ({ index }, _, { source = '' }) => {
+    await requireSource(index, source)
+    return `${await index.delete({ source })} passages deleted\n`
+  })
   return {
     report: report.argument('<job>'),
     exporting: exporting.option('--source <text>', "only passages from this source; '' for those without one", unquoted),

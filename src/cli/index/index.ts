@@ -8,7 +8,7 @@ import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
 import { commitCommand, pendingCommand, planCommand, vectorsCommand } from './shards.ts'
 import { loadConfig } from '../program/run-program.ts'
-import { cancel, follow, indexingCommand, listed, type Options, showJob } from './jobs.ts'
+import { cancel, changingCommand, follow, indexingCommand, listed, type Options, showJob } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
@@ -28,12 +28,7 @@ export function indexCommand(): Command {
     remove,
     report,
     indexingCommand('resume', 'resume a stopped job', resume, 'embeds').argument('<job>'),
-    indexingCommand(
-      'cancel',
-      'cancel a job; passages already committed stay',
-      ({ jobs }, [id = '']) => cancel(jobs, id),
-      'changes',
-    ).argument('<job>'),
+    changingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
     exporting,
     snapshot,
     alias,

@@ -48,6 +48,11 @@ export function indexingCommand(name: string, description: string, run: Run, nee
   })
 }
 
+/** As {@link indexingCommand}, of a command that changes the index without embedding. */
+export function changingCommand(name: string, description: string, run: Run): Command {
+  return indexingCommand(name, description, run, 'changes')
+}
+
 /** Follows a job to its end and prints the result; Ctrl-C or the signal leaves it resumable. */
 export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | undefined, ending?: AbortSignal): Promise<Job> {
   const { id } = await ordered
