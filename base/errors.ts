@@ -127,6 +127,11 @@ export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown)
 }
 
+/** An error's message as part of a sentence: without its full stop. */
+export function reasonOf(thrown: unknown): string {
+  return messageOf(thrown).replace(/\.$/, '')
+}
+
 /** The operating system's code of a thrown error ('ENOENT', ...), or undefined. */
 export function osCode(thrown: unknown): string | undefined {
   return thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined

@@ -15,6 +15,11 @@ const FAILURES = [
     remedy: 'The disk is full: free space and try again.',
   },
   {
+    code: 'disk_full',
+    of: /^EFBIG\b|file too large|os error 27\b/i,
+    remedy: 'A file would be larger than it may be: raise the limit (ulimit -f), or use another file system.',
+  },
+  {
     code: 'overloaded',
     of: /^(EMFILE|ENFILE)\b|too many open files|os error 2[34]\b/i,
     remedy: 'The process has no file descriptor left: raise its limit (ulimit -n), or ask less at once.',

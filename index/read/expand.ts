@@ -1,6 +1,6 @@
 import { pipeline, Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
-import { CodedError, invalidCorpus, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidCorpus, reasonOf } from '../../base/errors.ts'
 import { RATIO_FROM, READ_LIMITS } from './contract.ts'
 
 /** Expands a gzip stream. @throws payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream. */
@@ -50,7 +50,7 @@ async function* expanded(bytes: AsyncIterable<Buffer>, decoder: Transform, kind:
     }
   } catch (error) {
     if (error instanceof CodedError || sourceError !== undefined) throw sourceError ?? error
-    throw invalidCorpus(kind, `The ${kind} stream is damaged or cut off: ${messageOf(error)}.`, error)
+    throw invalidCorpus(kind, `The ${kind} stream is damaged or cut off: ${reasonOf(error)}.`, error)
   } finally {
     output.destroy()
   }

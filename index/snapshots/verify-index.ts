@@ -10,7 +10,7 @@ import { lastSoundSnapshot } from './snapshots.ts'
 /**
  * Verifies the live table: every file unchanged, no row missing, no duplicate id. Records checksums for files without one, so that later
  * changes are detected.
- * @returns `recorded`: number of files that had no checksum and have one now
+ * @returns `recorded`: number of files that had no checksum and have one now; `unrecorded`: those that a read-only folder has left without
  * @throws index_missing; index_invalid naming the damage and the last intact snapshot
  */
 export async function verifyIndex(options: TableLocation, onBytes?: (done: number, total: number) => void) {
@@ -25,7 +25,7 @@ export async function verifyIndex(options: TableLocation, onBytes?: (done: numbe
   if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked), table)
   const passages = await countedRows(await connection.openTable(storedAs))
   const checksums = new Checksums(folder)
-  await checksums.add(unknown)
+  const isRecorded = await checksums.add(unknown)
   await checksums.settled()
-  return { passages, files: sound, bytes, recorded: unknown.length }
+  return { passages, files: sound, bytes, recorded: isRecorded ? unknown.length : 0, unrecorded: isRecorded ? 0 : unknown.length }
 }

@@ -68,19 +68,25 @@ export const SNAPSHOT_TABLE = 'snapshot'
 /** The tables that this process has found in an index, and the identity of the folder that held them. */
 const found = new Map<string, { readonly identity: string | undefined; readonly tables: Set<string> }>()
 
-/** The stored table behind a name; undefined if there is none. @throws index_invalid for a damaged alias */
+/**
+ * The stored table behind a name; undefined if there is none.
+ * @throws index_invalid for a damaged alias, or that of another name: a change by it would change the other table
+ */
 export async function readAlias(location: TableLocation): Promise<string | undefined> {
   const { dir, table } = location
   const path = aliasPath(location)
   const value = await storeOf(dir).values.read(path)
   if (value === undefined) return undefined
-  if (Value.Check(AliasSchema, value)) {
+  if (Value.Check(AliasSchema, value) && new RegExp(`^${table}(\\.[\\w-]+)?$`).test(value.stored_as)) {
     const identity = await storeOf(dir).files.identity(dir)
     const { tables = new Set<string>() } = found.get(dir) ?? {}
     found.set(dir, { identity, tables: tables.add(table) })
     return value.stored_as
   }
-  throw invalidIndex(path, `${path} is damaged: its value should be {"stored_as": "<a folder next to it, without .lance>"}.`)
+  throw invalidIndex(
+    path,
+    `${path} is damaged: its value should be {"stored_as": "<a folder next to it that begins with ${table}., without .lance>"}.`,
+  )
 }
 
 /** Error for stored tables with passages that neither an alias nor a job nor a removal refers to; undefined if there are none. */

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { type CodedError, invalidConfig, messageOf, osCode } from '../../base/errors.ts'
+import { type CodedError, invalidConfig, reasonOf, osCode } from '../../base/errors.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import type { Config } from '../settings.ts'
 import { openKeys } from '../keys/keys.ts'
@@ -25,7 +25,7 @@ export function cannotListen(error: unknown, host: string, port: number): CodedE
     default:
       return refused(
         'CEPE_HOST',
-        `The service cannot listen at ${host}, port ${port} (${messageOf(error)}): choose an address of this machine (CEPE_HOST).`,
+        `The service cannot listen at ${host}, port ${port} (${reasonOf(error)}): choose an address of this machine (CEPE_HOST).`,
       )
   }
 }

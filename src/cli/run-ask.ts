@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { appendLine } from '../../base/durable.ts'
-import { CodedError, conflict, invalidOption, invalidRequest, messageOf, notFound, osCode } from '../../base/errors.ts'
+import { CodedError, conflict, invalidOption, invalidRequest, messageOf, reasonOf, notFound, osCode } from '../../base/errors.ts'
 import { type BadLine, closing, fileBytes, type Line, readLines } from '../../base/files.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
@@ -14,6 +14,7 @@ import type { AnswerRequest, AnswerResponse } from '../rag/schema.ts'
 import type { StartProgress } from '../service/follow-job.ts'
 import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
+import { forReading } from '../service/storage.ts'
 import { createProgress, print } from './program/progress.ts'
 
 /** Longest line of a file. */
@@ -40,7 +41,7 @@ export async function checkFile(file: string): Promise<void> {
 export async function newFile(file: string): Promise<FileHandle> {
   return open(file, 'ax+').catch((error: unknown) => {
     if (osCode(error) === 'EEXIST') throw conflict('--out', `${file} exists already: name another file, or move it away.`)
-    throw invalidOption('--out', `--out ${file} cannot be written (${messageOf(error)}): name a file in a folder that exists.`)
+    throw invalidOption('--out', `--out ${file} cannot be written (${reasonOf(error)}): name a file in a folder that exists.`)
   })
 }
 
@@ -119,7 +120,7 @@ export async function runAsk(question: string | undefined, options: AskOptions):
   if (file !== undefined) await checkFile(file)
   const single = question === undefined ? undefined : readQuestion({ ...defaults, question })
   // A single question needs no second reader.
-  const config = { ...(file === undefined && { READERS: 1 }), ...loadConfig() }
+  const config = await forReading({ ...(file === undefined && { READERS: 1 }), ...loadConfig() })
   const run = { deadlineMs: config.DEADLINE_MS }
   const out = outFile === undefined ? undefined : await newFile(outFile)
   try {

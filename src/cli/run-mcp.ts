@@ -9,6 +9,7 @@ import { createToolServer } from '../mcp/server.ts'
 import { inCollection } from '../rag/pipeline.ts'
 import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
+import { forReading } from '../service/storage.ts'
 import { createProgress } from './program/progress.ts'
 
 /** Time limit for closing after the host has left; then the process exits. */
@@ -21,7 +22,7 @@ const HARD_END_MS = 5_000
  */
 export async function runMcp(): Promise<void> {
   // An agent asks one question at a time and needs no second reader.
-  const config = { READERS: 1, ...loadConfig() }
+  const config = await forReading({ READERS: 1, ...loadConfig() })
   if (config.ROLE === 'indexer')
     throw invalidConfig('CEPE_ROLE', 'CEPE_ROLE is indexer, which answers no questions: unset it, or set replica.')
   const left = hostLeaves(process.stdin)

@@ -108,7 +108,10 @@ class Crawl {
         return readSitemap(response.body(this.#limits.sitemapBytes), this.#limits)
       const type = at(mediaType.split(';'), 0).trim().toLowerCase()
       if (!PAGE_TYPES.test(type) && !(UNTOLD.test(type) && ENDING.test(url.pathname)))
-        throw new PageError('not_supported', `Pages of the type ${mediaType.slice(0, 100)} are not read.`)
+        throw new PageError(
+          'not_supported',
+          `Pages of ${mediaType === '' ? 'no content type' : `the type ${mediaType.slice(0, 100)}`} are not read.`,
+        )
       if (this.#claim(url)) await this.#page(url, asked, response, mediaType)
       return undefined
     })

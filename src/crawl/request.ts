@@ -3,7 +3,7 @@ import { get as httpsGet } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { pipeline, type Transform } from 'node:stream'
 import { createBrotliDecompress, createGunzip } from 'node:zlib'
-import { messageOf } from '../../base/errors.ts'
+import { reasonOf } from '../../base/errors.ts'
 import { PageError, type CrawlLimits, type CrawlRules } from './contract.ts'
 import { checkLiteral } from './lookup.ts'
 
@@ -30,8 +30,8 @@ export async function sendRequest(url: URL, { rules, lookup, limits, headers, si
     if (signal.aborted) return signal.reason
     if (late.signal.aborted) return new PageError('timeout', `The response took longer than ${limits.responseMs} ms.`)
     if (error instanceof PageError) return error
-    if (isDecoding) return new PageError('damaged', `Its compression is damaged (${messageOf(error)}).`, error)
-    return new PageError('unreachable', `${url.host} cannot be reached, or broke off (${messageOf(error)}).`, error)
+    if (isDecoding) return new PageError('damaged', `Its compression is damaged (${reasonOf(error)}).`, error)
+    return new PageError('unreachable', `${url.host} cannot be reached, or broke off (${reasonOf(error)}).`, error)
   }
   try {
     const message = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -1,6 +1,6 @@
 import { Parser } from 'htmlparser2'
 import { isGzip, peek } from '../../index/read/sniff.ts'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, reasonOf } from '../../base/errors.ts'
 import { gunzip } from '../../index/read/expand.ts'
 import { LONGEST_ADDRESS, PageError, type CrawlLimits } from './contract.ts'
 
@@ -83,6 +83,6 @@ async function* expanded(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     yield* gunzip(all)
   } catch (error) {
     if (!(error instanceof CodedError)) throw error
-    throw new PageError('damaged', `The sitemap's compression is damaged (${messageOf(error.cause)}).`, error)
+    throw new PageError('damaged', `The sitemap's compression is damaged (${reasonOf(error.cause)}).`, error)
   }
 }

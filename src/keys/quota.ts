@@ -2,7 +2,7 @@ import path from 'node:path'
 import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { CodedError, messageOf, reasonOf } from '../../base/errors.ts'
 import { orAbsent, readRegular } from '../../base/exists.ts'
 import { parseSealed, sealed } from '../../base/json.ts'
 import { takeLock } from '../../base/locks/lock.ts'
@@ -130,7 +130,7 @@ export async function usageOfDay(dir: string, day = dayOf(Date.now()), onDamaged
 /** Saved counts. @param onDamaged called for a damaged file, which has none @throws config_invalid if it cannot be read */
 async function readUsage(dir: string, onDamaged?: (problem: string) => void): Promise<Usage> {
   const text = await orAbsent(readRegular(usageFile(dir))).catch((error: unknown) => {
-    throw keysFailed(`The count of questions, ${usageFile(dir)}, cannot be read: ${messageOf(error)}.`, error)
+    throw keysFailed(`The count of questions, ${usageFile(dir)}, cannot be read: ${reasonOf(error)}.`, error)
   })
   const usage = parseSealed(String(text ?? ''))
   if (Value.Check(UsageSchema, usage)) return new Map(Object.entries(usage))

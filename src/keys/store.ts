@@ -4,7 +4,7 @@ import path from 'node:path'
 import { Type } from 'typebox'
 import Value from 'typebox/value'
 import { writeFileDurably } from '../../base/durable.ts'
-import { conflict, invalidOption, messageOf, notFound, osCode } from '../../base/errors.ts'
+import { conflict, invalidOption, messageOf, reasonOf, notFound, osCode } from '../../base/errors.ts'
 import { orAbsent, readRegular } from '../../base/exists.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { parseJson, parseSealed, sealed } from '../../base/json.ts'
@@ -36,7 +36,7 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
   if (!Value.Check(KeyRecordSchema, record))
     throw invalidOption('name', 'A name has 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first.')
   const refused = (error: unknown): never => {
-    throw keysFailed(`The folder ${dir} cannot be written to (${messageOf(error)}): set CEPE_KEYS_DIR to another.`, error)
+    throw keysFailed(`The folder ${dir} cannot be written to (${reasonOf(error)}): set CEPE_KEYS_DIR to another.`, error)
   }
   await makeFolder(dir).catch(refused)
   try {
@@ -126,7 +126,7 @@ async function keyFiles(dir: string): Promise<string[]> {
 
 function unreadable(file: string): (cause: unknown) => never {
   return (cause) => {
-    throw keysFailed(`The keys in ${file} cannot be read (${messageOf(cause)}): let the service read them.`, cause)
+    throw keysFailed(`The keys in ${file} cannot be read (${reasonOf(cause)}): let the service read them.`, cause)
   }
 }
 

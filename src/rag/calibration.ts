@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
-import { invalidConfig, messageOf } from '../../base/errors.ts'
+import { invalidConfig, messageOf, reasonOf } from '../../base/errors.ts'
 import { orAbsent, readRegular } from '../../base/exists.ts'
 import { isIntact, parseJson } from '../../base/json.ts'
 import type { Log } from '../inference/log.ts'
@@ -95,7 +95,7 @@ async function loadCalibration(file: string): Promise<Calibration | undefined> {
   const invalid = (problem: string, cause?: unknown) =>
     invalidConfig('CEPE_CALIBRATION', `Calibration ${file} ${problem}: create it again (cepe calibrate).`, cause)
   const content = await orAbsent(readRegular(file)).catch((error: unknown) => {
-    throw invalid(`cannot be read (${messageOf(error)})`, error)
+    throw invalid(`cannot be read (${reasonOf(error)})`, error)
   })
   if (content === undefined) return undefined
   const value = parseJson(content.toString())

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { invalidConfig, messageOf } from '../../base/errors.ts'
+import { invalidConfig, reasonOf } from '../../base/errors.ts'
 import { readRegular } from '../../base/exists.ts'
 import { halfPairIn, parseJson, repeatedName } from '../../base/json.ts'
 import type { Demonstration } from '../text/prompt.ts'
@@ -23,7 +23,7 @@ export async function loadDemonstrations(file: string): Promise<Demonstration[]>
   const invalid = (problem: string, cause?: unknown) =>
     invalidConfig('CEPE_DEMONSTRATIONS', `Demonstrations ${file}: ${problem}: set CEPE_DEMONSTRATIONS to another, or to nothing.`, cause)
   const content = await readRegular(file).catch((error: unknown) => {
-    throw invalid(messageOf(error), error)
+    throw invalid(reasonOf(error), error)
   })
   if (!isUtf8(content)) throw invalid('it is not UTF-8')
   if (content.toString().trim() === '') throw invalid('it has no examples')

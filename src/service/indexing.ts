@@ -10,7 +10,7 @@ import type { CrawlSettings } from '../jobs/sources/fetch-pages.ts'
 import type { Config } from '../settings.ts'
 import { configuredRetrievers, embedderOnDemand, embeddersOf, readerOptions } from './models.ts'
 import { withParts } from './parts.ts'
-import { jobsDir, makeFolders, openPassages, openTables } from './storage.ts'
+import { jobsDir, makeFolders, openPassages, openTables, reachStore } from './storage.ts'
 
 /** The index and its jobs, for the command line. */
 export type Indexing = Awaited<ReturnType<typeof openCommand>>
@@ -18,7 +18,7 @@ export type Indexing = Awaited<ReturnType<typeof openCommand>>
 /** Opens the index and its jobs, for the command line and the first start. An embedder starts when it is first used. */
 export function openCommand(config: Config, log?: Log) {
   return withParts(async (parts) => {
-    await makeFolders(config)
+    await (config.ROLE === 'replica' ? reachStore(config, log) : makeFolders(config))
     const retrievers = await configuredRetrievers(config)
     const embedders = await embeddersOf(retrievers, (folder) => parts.add(embedderOnDemand(folder, config, log)))
     const collections = parts.add(await openTables(config, retrievers, embedders, log))

@@ -1,5 +1,5 @@
 /** The models of a service: retrievers with their embedders, the reader and the cross-encoder. */
-import { invalidConfig, messageOf } from '../../base/errors.ts'
+import { invalidConfig, messageOf, reasonOf } from '../../base/errors.ts'
 import type { EmbeddingModel } from '../../index/contract.ts'
 import { loadCepeManifest, loadContrieverManifest } from '../../models/folder.ts'
 import { modelId, modelOrigin, promptOf, weightsOf, type ContrieverManifest } from '../../models/manifest.ts'
@@ -43,7 +43,7 @@ export async function configuredRetrievers(config: Config) {
 export function furtherFolders(config: Config): Promise<RetrieverFolder[]> {
   const folders = furtherRetrievers(config).map((dir) =>
     retrieverIn(dir).catch((cause: unknown) => {
-      throw invalidConfig('CEPE_FURTHER_RETRIEVERS', `CEPE_FURTHER_RETRIEVERS: ${messageOf(cause)}, or take it out of the list.`, cause)
+      throw invalidConfig('CEPE_FURTHER_RETRIEVERS', `CEPE_FURTHER_RETRIEVERS: ${reasonOf(cause)}, or take it out of the list.`, cause)
     }),
   )
   return Promise.all(folders)

@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { closing } from '../../base/files.ts'
-import { CodedError, invalidConfig, invalidModel, messageOf, osCode } from '../../base/errors.ts'
+import { CodedError, invalidConfig, invalidModel, reasonOf, osCode } from '../../base/errors.ts'
 import { exists } from '../../base/exists.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import { buildModel, isBuiltFrom } from '../../models/build.ts'
@@ -50,7 +50,7 @@ function isMissing(index: PassageIndex): Promise<boolean> {
 /** @throws config_invalid if the folder holds no cross-encoder; model_invalid if it is damaged */
 async function checkReranker(dir: string): Promise<void> {
   const manifest = await loadRerankerManifest(dir).catch((cause: unknown) => {
-    throw invalidConfig('CEPE_RERANKER_DIR', `CEPE_RERANKER_DIR: ${messageOf(cause)}, or unset it to rank with the reader.`, cause)
+    throw invalidConfig('CEPE_RERANKER_DIR', `CEPE_RERANKER_DIR: ${reasonOf(cause)}, or unset it to rank with the reader.`, cause)
   })
   await checkFiles(dir, manifest)
 }
@@ -120,7 +120,7 @@ async function buildWanted({ setting, from: checkpointDir, to: modelDir, dtype }
     if (error instanceof CodedError || osCode(error) === undefined) throw error
     throw invalidConfig(
       `CEPE_${setting}_DIR`,
-      `The model cannot be built in ${modelDir} (${messageOf(error)}): set CEPE_${setting}_DIR to another folder.`,
+      `The model cannot be built in ${modelDir} (${reasonOf(error)}): set CEPE_${setting}_DIR to another folder.`,
       error,
     )
   } finally {

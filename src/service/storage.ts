@@ -1,7 +1,7 @@
 /** Folders and tables of a service. They are checked before anything is opened. */
 import { access, constants, rm } from 'node:fs/promises'
 import path from 'node:path'
-import { CodedError, invalidConfig, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidConfig, messageOf, reasonOf } from '../../base/errors.ts'
 import { openPrivate } from '../../base/durable.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { openScratch } from '../../base/locks/scratch.ts'
@@ -53,6 +53,18 @@ export async function makeFolders(config: Config): Promise<void> {
   for (const [setting, folder] of Object.entries(folders)) if (storeOf(folder).keepsFiles) await makeWritable(setting, folder)
 }
 
+/** The settings of a command that only reads: those of a replica, where there is an index that cannot be written to. @throws as makeFolders */
+export async function forReading<Of extends Config>(config: Of): Promise<Of> {
+  if (config.ROLE === 'replica') return config
+  return makeFolders(config).then(
+    () => config,
+    async (error: unknown) => {
+      if (!(await hasTables(config.INDEX_DIR).catch(() => false))) throw error
+      return { ...config, ROLE: 'replica' as const, MIRROR_DIR: undefined }
+    },
+  )
+}
+
 /** Moves temporary files of this process to a folder removed at its exit. Call before an index is opened. */
 export async function useScratch(): Promise<void> {
   const folder = await openScratch()
@@ -89,7 +101,7 @@ async function hasTables(indexDir: string): Promise<boolean> {
 
 function refuse(setting: string, problem: string): (cause: unknown) => never {
   return (cause) => {
-    throw invalidConfig(setting, `${problem} (${messageOf(cause)}): set ${setting} to another.`, cause)
+    throw invalidConfig(setting, `${problem} (${reasonOf(cause)}): set ${setting} to another.`, cause)
   }
 }
 

@@ -1,5 +1,5 @@
 import { Template } from '@huggingface/jinja'
-import { CodedError, invalidField, messageOf } from '../../base/errors.ts'
+import { CodedError, invalidField, reasonOf } from '../../base/errors.ts'
 import { tokenText } from '../../models/tokenizer/token-text.ts'
 
 /** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own (chat_template.jinja, tokenizer_config.json). */
@@ -65,8 +65,8 @@ function render(source: string, { bos, eos, messages }: { bos: string; eos: stri
   } catch (error) {
     // Some templates, such as Gemma 2's, have no system role: its text precedes the first message of the user then.
     if (messages.some(({ role }) => role === 'system')) return render(source, { bos, eos, messages: withoutSystem(messages) })
-    if (messages.length > 1) throw unasked(`its chat_template refuses them (${messageOf(error)})`)
-    throw unusable(`the chat_template of this model cannot be rendered (${messageOf(error)})`)
+    if (messages.length > 1) throw unasked(`its chat_template refuses them (${reasonOf(error)})`)
+    throw unusable(`the chat_template of this model cannot be rendered (${reasonOf(error)})`)
   }
 }
 

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { CodedError, invalidModel, messageOf, orThrow } from '../../base/errors.ts'
+import { CodedError, invalidModel, reasonOf, orThrow } from '../../base/errors.ts'
 import { readRegular } from '../../base/exists.ts'
 import { openTokenizer } from '../../models/tokenizer/codec.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
@@ -27,7 +27,7 @@ export async function loadTokenizer(
   const files = { tokenizer: await readObject(file), config: await readTokenizerConfig(modelDir) }
   const tokenizer = orThrow(
     () => openTokenizer(files),
-    (error) => invalidModel(file, `${file} is not a tokenizer this version reads (${messageOf(error)}); build the model again.`, error),
+    (error) => invalidModel(file, `${file} is not a tokenizer this version reads (${reasonOf(error)}); build the model again.`, error),
   )
   const stops = new Map<string, number[]>()
 
@@ -90,6 +90,6 @@ async function readObject(file: string, fallback?: object): Promise<Readonly<Rec
     return value as Readonly<Record<string, unknown>>
   } catch (error) {
     if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return { ...fallback }
-    throw invalidModel(file, `Cannot read ${file}: ${messageOf(error)}. Build the model again.`, error)
+    throw invalidModel(file, `Cannot read ${file}: ${reasonOf(error)}. Build the model again.`, error)
   }
 }

@@ -1,9 +1,11 @@
 import t from 'tap'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import path from 'node:path'
+import { promisify } from 'node:util'
 import { takeLock } from '../../base/locks/lock.ts'
-import { CLI, finished, startNode } from '../helpers/processes.ts'
+import { bareEnvironment, CLI, finished, startNode } from '../helpers/processes.ts'
 import { runCli } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
@@ -24,7 +26,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
     checked.stdout,
     /line 4: missing_column: .*\n.*a\.csv: 3 lines, 1 rejected, 2 passages, .*a job would fail\n.*b\.json: 1 lines, .*fit to index/,
   )
-  t.match((await index('status')).stdout, /There is no collection/, 'checking writes nothing')
+  t.match(await index('status'), { code: 0, stdout: /There is no collection/ }, 'checking writes nothing')
 
   t.match(await index('add', corpus, '--replace'), { code: 1, stderr: /--replace takes one file/ })
   const added = await index('add', corpus, '--max-rejected', '0.5')
@@ -51,6 +53,124 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
   t.match((await index('compact', '--dry-run')).stdout, /^passages: \d+ fragments .* kB on the disk\nreplaced tables: 1, /)
   t.match((await index('cleanup')).stdout, /\nnow: \d+ fragments/)
+  const alias = (table: string) => path.join(env.CEPE_INDEX_DIR, `${table}.alias.json`)
+  await copyFile(alias('other'), alias('passages'))
+  const damaged = /passages\.alias\.json is damaged: its value should be .*begins with passages\./
+  t.match(await index('status'), { code: 1, stdout: damaged }, 'the alias of another collection')
+  t.match(await index('delete', '--source', 'b.json'), { code: 1, stderr: damaged })
+  t.equal((await index('sources', '--collection', 'other')).stdout, '1\tb.json\n', 'which keeps its passages')
+})
+
+await t.test('commands that read work in a folder that cannot be written to, and those that change it say why they do not', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir)
+  const file = path.join(dir, 'a.csv')
+  await writeFile(file, 'id,text\n1,"Canberra, the capital"\n')
+  const added = await runCli(['index', 'add', file], env)
+  const [job = ''] = added.stdout.split(' ')
+  t.match(await runCli(['index', 'snapshot', 'create', 'whole'], env), { code: 0 })
+  t.match(await runCli(['ask', 'What is the capital?'], env), { code: 0 }, 'which builds the models')
+  const modes = (mode: string) => promisify(execFile)('chmod', ['-R', mode, dir])
+  await modes('a+rX,a-w')
+  t.teardown(() => modes('u+w'))
+  // Permissions do not bind the superuser.
+  const uid = process.getuid?.() === 0 ? { uid: 65_534 } : {}
+  const run = (...args: string[]) => finished(spawn(process.execPath, [CLI, ...args], { env: { ...bareEnvironment(), ...env }, ...uid }))
+  for (const [args, stdout] of [
+    [['index', 'status'], /^collection passages: 1 passages[^]*done {2}a\.csv/],
+    [['index', 'status', job], /"state": "done"/],
+    [['index', 'sources'], /^1\ta\.csv\n$/],
+    [['index', 'export'], /^\{"id":"1"/],
+    [['index', 'report', job], /^$/],
+    [['index', 'snapshot', 'list'], /^whole\t/],
+    [['index', 'verify'], /^passages: 1 passages, \d+ files as they were committed/],
+    [['index', 'compact', '--dry-run'], /^passages: 1 fragments/],
+    [['index', 'cleanup', '--dry-run'], /^passages: 1 fragments/],
+    [['index', 'add', file, '--check'], /1 passages.*fit to index\n$/],
+    [['migrate', '--dry-run'], /nothing to do/],
+    [['ask', 'What is the capital?'], /Canberra, the capital/],
+  ] as const)
+    t.match(await run(...args), { code: 0, stdout }, args.join(' '))
+  for (const args of [
+    ['add', file],
+    ['delete', '--source', 'a.csv'],
+    ['snapshot', 'create', 'x'],
+    ['snapshot', 'delete', 'whole'],
+    ['snapshot', 'restore', 'whole'],
+    ['alias', 'other'],
+    ['cancel', job],
+  ])
+    t.match(await run('index', ...args), { code: 1, stderr: /index cannot be written to.*CEPE_INDEX_DIR/ }, args.join(' '))
+  t.match(await run('index', 'compact'), { code: 1, stderr: /cannot be read or written to: check its permissions/ })
+})
+
+await t.test('control characters of a corpus break no line of the output', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir)
+  const index = (...args: string[]) => runCli(['index', ...args], env)
+  const file = path.join(dir, 'a\nb.jsonl')
+  await writeFile(
+    file,
+    [
+      ['1', 'two\nlines\tand\u001b[31m'],
+      ['2', '"quoted"'],
+      ['3', 'C:\\new'],
+    ]
+      .map(([id, source]) => `${JSON.stringify({ id, source, text: 'The Orinoco is a river.' })}\n`)
+      .join(''),
+  )
+  t.match(await index('add', file, '--check'), { code: 0, stdout: /^\S*\/a\\nb\.jsonl: 3 lines, .*fit to index\n$/ })
+  t.match(await index('add', file), { code: 0, stdout: /^\S+ {2}done {2}a\\nb\.jsonl {2}3\/3 .*\n$/ })
+  t.match((await index('status')).stdout, /^collection .*\n\S+ {2}done {2}a\\nb\.jsonl .*\n$/)
+  const [quoted, escaped, path_] = ['"\\"quoted\\""', '"two\\nlines\\tand\\u001b[31m"', 'C:\\new']
+  t.same((await index('sources')).stdout.split('\n').sort(), ['', `1\t${quoted}`, `1\t${escaped}`, `1\t${path_}`])
+  for (const [source, id] of [
+    [escaped, '1'],
+    [quoted, '2'],
+    [path_, '3'],
+  ] as const)
+    t.match(JSON.parse((await index('export', '--source', source)).stdout), { id }, 'a source is named as it is shown')
+  t.match(await index('delete', '--source', escaped), { code: 0, stdout: '1 passages deleted\n' })
+  t.match(await index('add', path.join(dir, 'no\u001bne')), { code: 1, stderr: /no\\u001bne does not exist/ })
+})
+
+await t.test('options that contradict each other are refused, and none is ignored', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir)
+  const file = path.join(dir, 'a.csv')
+  await writeFile(file, `id,text\n${Array.from({ length: 200 }, (_, i) => `${i},The Orinoco\n`).join('')}bad\n`)
+  const out = path.join(dir, 'plan')
+  for (const args of [
+    ['add', file],
+    ['add', file, '--check'],
+    ['plan', file, '--out', out],
+  ])
+    t.match(
+      await runCli(['index', ...args, '--strict', '--max-rejected', '0.5'], env),
+      { code: 1, stderr: /strict allows no rejected line .*give one of the two/ },
+      args.join(' '),
+    )
+  t.match(await runCli(['index', 'plan', file, '--out', out, '--strict'], env), { code: 1, stderr: /1 of 201 lines/ })
+  t.match(await runCli(['index', 'plan', file, '--out', out], env), { code: 0, stdout: /200 passages .*1 lines rejected/ })
+})
+
+await t.test('a job that reaches the limit of file sizes stops with the remedy, keeps what is there and resumes', async (t) => {
+  const dir = await tempDir(t)
+  const env = tinyShared(dir)
+  const index = (...args: string[]) => runCli(['index', ...args], env)
+  const [small, large] = [path.join(dir, 'small.csv'), path.join(dir, 'large.csv')]
+  await writeFile(small, 'id,text\n1,"Canberra, the capital"\n')
+  await writeFile(large, `id,text\n${Array.from({ length: 2000 }, (_, i) => `r${i},${'The Orinoco is a river. '.repeat(20)}\n`).join('')}`)
+  t.match(await index('add', small), { code: 0 })
+  const limited = ['-c', 'ulimit -f 400; exec "$@"', 'sh', process.execPath, CLI, 'index', 'add', large]
+  const { code, stderr } = await finished(spawn('sh', limited, { env: { ...bareEnvironment(), ...env } }))
+  t.match(
+    { code, stderr },
+    { code: 1, stderr: /large\.csv\) has stopped: A file would be larger than it may be: raise the limit \(ulimit -f\)/ },
+  )
+  t.match((await index('export')).stdout, /^\{"id":"1",/)
+  const [job = ''] = /\S+(?= {2}stopped)/.exec((await index('status')).stdout) ?? []
+  t.match(await index('resume', job), { code: 0, stdout: /2000\/2000 committed.*; 2001 passages/ })
 })
 
 await t.test('a command that waits for another process says for whom', async (t) => {

@@ -112,7 +112,7 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
       what: 'a file of feedback that is a device',
       args: serve,
       env: { ...whole, CEPE_FEEDBACK: '/dev/null' },
-      says: /cannot be written to \(\/dev\/null is a pipe or a device: name a regular file\.\): set CEPE_FEEDBACK/,
+      says: /cannot be written to \(\/dev\/null is a pipe or a device: name a regular file\): set CEPE_FEEDBACK/,
     },
     {
       what: 'a jobs folder that is a file',

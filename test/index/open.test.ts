@@ -206,9 +206,10 @@ await t.test('a lost alias is named: nothing is read, written or begun anew, and
       await rm(alias)
       await mkdir(alias)
     },
+    swapped: () => writeFile(alias, '{"stored_as": "towns.0a1b2c3d"}'),
   }
-  const code = { removed: 'index_invalid', link: 'store_unavailable', folder: 'store_unavailable' }
-  for (const how of ['removed', 'link', 'folder'] as const) {
+  const code = { removed: 'index_invalid', link: 'store_unavailable', folder: 'store_unavailable', swapped: 'index_invalid' }
+  for (const how of ['removed', 'link', 'folder', 'swapped'] as const) {
     await losses[how]()
     const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0, onWarning: () => undefined })
     t.teardown(() => index.close())

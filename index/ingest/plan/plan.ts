@@ -3,7 +3,7 @@ import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
-import { CodedError, invalidCorpus, invalidIndex, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, invalidIndex, reasonOf } from '../../../base/errors.ts'
 import { orAbsent, readRegular } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
 import { fileBytes } from '../../../base/files.ts'
@@ -148,7 +148,7 @@ export async function readShard(folder: string, number: number, { shard_rows, sh
       cause,
     )
   const rows = await parsedRows(path).catch((cause: unknown) => {
-    throw refuse(`is missing or damaged (${messageOf(cause)})`, cause)
+    throw refuse(`is missing or damaged (${reasonOf(cause)})`, cause)
   })
   const expected = at(shard_rows, number)
   if (rows.length !== expected) throw refuse(`holds ${rows.length} of ${expected} planned passages`)

@@ -4,7 +4,7 @@ import { Field, RecordBatchReader, Schema, tableFromIPC, tableToIPC, Utf8 } from
 import { at } from '../../../base/at.ts'
 import { halvesFinite } from '../../../base/binary16.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
-import { invalidIndex, messageOf } from '../../../base/errors.ts'
+import { invalidIndex, reasonOf } from '../../../base/errors.ts'
 import { RowsDigest } from '../../hash.ts'
 import { oneBatch, stringsOf, vectorColumn } from '../../table/rows.ts'
 import { utf8 } from '../../table/metadata-columns.ts'
@@ -96,7 +96,7 @@ async function readSound(of: VectorFile, flawOf: (ids: Column, hashes: Column) =
     if ((await sha256(halves)) !== metadata.get(`${PREFIX}sha256`)) return 'is damaged: its vectors are not those that were written'
     return halvesFinite(halves) ? halves : 'holds numbers that are not finite'
   } catch (error) {
-    return `is damaged: it cannot be read (${messageOf(error)})`
+    return `is damaged: it cannot be read (${reasonOf(error)})`
   }
 }
 

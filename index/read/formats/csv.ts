@@ -1,4 +1,4 @@
-import { invalidCorpus } from '../../../base/errors.ts'
+import { invalidCorpus, reasonOf } from '../../../base/errors.ts'
 import { isUtf8 } from 'node:buffer'
 import { pipeline, Readable } from 'node:stream'
 import { parse, type CsvError } from 'csv-parse'
@@ -46,7 +46,7 @@ function records(bytes: AsyncIterable<Buffer>, options: CsvOptions, skipped: Rej
       skipped.push({
         ...upTo(typeof lines === 'number' ? lines : before + 1, typeof empty === 'number' ? empty : blank),
         reason,
-        detail: `${error?.message.slice(0, 200) ?? 'Not CSV'}.`,
+        detail: `${reasonOf(error ?? 'Not CSV').slice(0, 200)}.`,
       })
       return undefined
     },

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { at } from '../../../base/at.ts'
-import { CodedError, invalidCorpus, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, reasonOf } from '../../../base/errors.ts'
 import { EXACT_DIGITS } from '../../../base/json.ts'
 import { chooseColumns, FIELDS, type TableShape } from '../column-map.ts'
 import type { RawRow, ReadOptions, Rejected } from '../contract.ts'
@@ -100,7 +100,9 @@ export async function* readParquet(
     }
   } catch (error) {
     if (error instanceof CodedError) throw error
-    throw invalidCorpus('parquet', `The Parquet file cannot be read: ${messageOf(error)}.`, error)
+    // Errors of the language are those of a reader that was led astray.
+    const reason = error instanceof TypeError || error instanceof RangeError ? 'it is damaged' : reasonOf(error)
+    throw invalidCorpus('parquet', `The Parquet file cannot be read: ${reason}.`, error)
   }
 }
 

@@ -9,6 +9,7 @@ import type { Files, Job, JobOptions, WebSource } from '../../jobs/record/schema
 import type { Corpus, Source } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
+import { shown } from '../program/progress.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 interface AddOptions extends ReadingOptions {
@@ -123,15 +124,15 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
         const isInvalid = error instanceof CodedError && error.code === 'corpus_invalid'
         // One damaged table must not keep the rest of a folder out.
         if (options.strict !== true && isInvalid && (isSkipped || sources.length > 1)) {
-          process.stderr.write(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}\n`)
+          process.stderr.write(`${shown(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}`)}\n`)
           if (isSkipped) leftOut.push({ file: name, problem: 'not_supported', detail: error.message })
           else failed.push(name)
           return undefined
         }
         // A job that failed with `--strict`, or was stopped, ends the command.
         const left = sources.slice(i + 1).map(({ path }) => path)
-        if (done.length > 0) process.stderr.write(`Indexed before: ${done.map((one) => one.name).join(', ')}\n`)
-        if (left.length > 0) process.stderr.write(`Not started: ${left.join(', ')}\n`)
+        if (done.length > 0) process.stderr.write(`${shown(`Indexed before: ${done.map((one) => one.name).join(', ')}`)}\n`)
+        if (left.length > 0) process.stderr.write(`${shown(`Not started: ${left.join(', ')}`)}\n`)
         throw error
       })
       if (job !== undefined) done.push({ name, files: job.files ?? ONE_FILE })
@@ -160,7 +161,7 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
   const { checkSource, showPassage } = await import('./check-corpus.ts')
   const { collection, language, show } = options
   const leftOut = [...corpus.leftOut]
-  await withIndexing(collection, 'embeds', async ({ index, collections }) => {
+  await withIndexing(collection, 'checks', async ({ index, collections }) => {
     const { dimension } = index.model
     const checking = { options: orderOf(options), dimension, ...(show === true && { onItem: showPassage }) }
     if (language !== undefined) await collections.checkLanguage(index.table, language)
@@ -187,7 +188,7 @@ async function summarise(
 ): Promise<void> {
   if (leftOut.length === 0 && sources.every(({ kind }) => kind === 'table')) return
   const { describeFiles, joinedFiles, tallyOf } = await import('../../jobs/sources/summary.ts')
-  process.stdout.write(`${describeFiles(joinedFiles([...files, tallyOf(leftOut)]), verb)}\n`)
+  process.stdout.write(`${shown(describeFiles(joinedFiles([...files, tallyOf(leftOut)]), verb))}\n`)
 }
 
 /** A JSON file of a folder of documents may be no table, such as package.json. */

@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, reasonOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { workFolder } from '../../../base/locks/scratch.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
@@ -16,6 +16,7 @@ import { describeFiles } from '../../jobs/sources/summary.ts'
 import { takeFiles } from '../../jobs/sources/take.ts'
 import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
+import { shown } from '../program/progress.ts'
 import type { Source } from './corpus-files.ts'
 
 const MB = 1e6
@@ -54,7 +55,7 @@ export async function checkSource(
 async function checkTable(file: string, checking: Checking, verdict: typeof FAILS): Promise<Files | undefined> {
   const report = await reported(file, checkFile(file, checking), verdict)
   if (report === undefined) return undefined
-  for (const { line: at, reason, detail } of report.rejects) process.stdout.write(`line ${at}: ${reason}: ${detail}\n`)
+  for (const { line: at, reason, detail } of report.rejects) say(`line ${at}: ${reason}: ${detail}`)
   const passes = conclude(file, `${report.read} lines, ${report.rejected} rejected`, report, verdict)
   return passes ? { indexed: 1, left_out: [] } : undefined
 }
@@ -63,7 +64,7 @@ async function checkTable(file: string, checking: Checking, verdict: typeof FAIL
 async function checkDocuments(source: FolderSource, checking: Checking, name = source.path): Promise<Files | undefined> {
   const report = await reported(name, checkFolder(source, documentBounds(loadConfig()), checking))
   if (report === undefined) return undefined
-  for (const { file, reason, detail } of report.rejects) process.stdout.write(`${file ?? ''}: ${reason}: ${detail}\n`)
+  for (const { file, reason, detail } of report.rejects) say(`${file ?? ''}: ${reason}: ${detail}`)
   const passes = conclude(name, describeFiles(report.files, 'readable'), report)
   return passes ? report.files : undefined
 }
@@ -102,22 +103,27 @@ export function showPassage(item: ReadItem): void {
   process.stdout.write(`--- ${id}${page}\n${title}\n${text}\n\n`)
 }
 
+/** Prints a line. */
+function say(text: string): void {
+  process.stdout.write(`${shown(text)}\n`)
+}
+
 /** Prints why a job would fail. @returns what was found otherwise */
 async function reported<Found>(file: string, checking: Promise<Found>, verdict = FAILS): Promise<Found | undefined> {
   try {
     return await checking
   } catch (error) {
     if (!(error instanceof CodedError)) throw error
-    process.stdout.write(`${file}: ${messageOf(error)}: ${verdict.words}\n`)
+    say(`${file}: ${reasonOf(error)}: ${verdict.words}`)
     if (verdict.fails) process.exitCode = 1
     return undefined
   }
 }
 
 function conclude(file: string, found: string, { accepted, bytes, passes, warnings }: CheckReport, verdict = FAILS): boolean {
-  for (const warning of warnings) process.stdout.write(`${file}: ${warning}\n`)
+  for (const warning of warnings) say(`${file}: ${warning}`)
   const size = `about ${Math.ceil(bytes / MB)} MB in the index`
-  process.stdout.write(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : verdict.words}\n`)
+  say(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : verdict.words}`)
   if (!passes && verdict.fails) process.exitCode = 1
   return passes
 }

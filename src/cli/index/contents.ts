@@ -6,8 +6,8 @@ import { invalidOption, notFound } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { exportLines } from '../../../index/read/contract.ts'
-import { createProgress } from '../program/progress.ts'
-import { indexingCommand } from './jobs.ts'
+import { createProgress, quoted, unquoted } from '../program/progress.ts'
+import { changingCommand, indexingCommand } from './jobs.ts'
 
 const KB = 1000
 
@@ -15,7 +15,7 @@ const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 
 /** `cepe index snapshot`, `cepe index verify` and `cepe index alias`. */
 export function snapshotCommands() {
-  const create = indexingCommand('create', 'create a snapshot of the collection', async ({ index }, [name = '']) => {
+  const create = changingCommand('create', 'create a snapshot of the collection', async ({ index }, [name = '']) => {
     const { rows } = await (await snapshots()).createSnapshot(name, index)
     return `${name}: snapshot of ${rows} passages created\n`
   })
@@ -27,15 +27,15 @@ export function snapshotCommands() {
       )
       .join(''),
   )
-  const restore = indexingCommand('restore', 'replace the collection with a snapshot', async ({ index }, [name = '']) => {
+  const restore = changingCommand('restore', 'replace the collection with a snapshot', async ({ index }, [name = '']) => {
     const { restoreSnapshot } = await snapshots()
     return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
   })
-  const remove = indexingCommand('delete', 'remove a snapshot', async ({ index }, [name = '']) => {
+  const remove = changingCommand('delete', 'remove a snapshot', async ({ index }, [name = '']) => {
     await (await snapshots()).deleteSnapshot(name, index)
     return `${name}: deleted\n`
   })
-  const alias = indexingCommand('alias', 'serve a copy of another collection', async ({ index }, [name = '']) => {
+  const alias = changingCommand('alias', 'serve a copy of another collection', async ({ index }, [name = '']) => {
     const { switchTable } = await import('../../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
@@ -43,9 +43,10 @@ export function snapshotCommands() {
     const { verifyIndex } = await import('../../../index/snapshots/verify-index.ts')
     const progress = createProgress('Verifying', 'kB')
     const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))
-    const { passages, files, bytes, recorded } = await verifyIndex(index, show).finally(() => progress.stop())
+    const { passages, files, bytes, recorded, unrecorded } = await verifyIndex(index, show).finally(() => progress.stop())
     const first = recorded === 0 ? '' : `; ${recorded} files had no checksum and have one now`
-    return `${index.table}: ${passages} passages, ${files} files as they were committed (${Math.round(bytes / KB)} kB)${first}\n`
+    const without = unrecorded === 0 ? '' : `; ${unrecorded} files without a checksum were only read, and the folder takes none`
+    return `${index.table}: ${passages} passages, ${files} files as they were committed (${Math.round(bytes / KB)} kB)${first}${without}\n`
   })
   const snapshot = new Command('snapshot').description('create, list, restore and delete snapshots of a collection').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
@@ -68,15 +69,15 @@ export function contentsCommands() {
     await print(Readable.from(exportLines(index.export(source === undefined ? undefined : { source }))))
   })
   const sources = indexingCommand('sources', 'list the sources with their number of passages', async ({ index }) =>
-    (await index.sources()).map(({ source, passages }) => `${passages}\t${source}\n`).join(''),
+    (await index.sources()).map(({ source, passages }) => `${passages}\t${quoted(source)}\n`).join(''),
   )
-  const remove = indexingCommand('delete', 'delete all passages from a source', async ({ index }, _, { source = '' }) => {
+  const remove = changingCommand('delete', 'delete all passages from a source', async ({ index }, _, { source = '' }) => {
     await requireSource(index, source)
     return `${await index.delete({ source })} passages deleted\n`
   })
   return {
     report: report.argument('<job>'),
-    exporting: exporting.option('--source <text>', "only passages from this source; '' for those without one"),
+    exporting: exporting.option('--source <text>', "only passages from this source; '' for those without one", unquoted),
     sources,
     remove: remove.requiredOption('--source <text>', 'as `cepe index sources` shows it', notEmpty),
   }
@@ -84,7 +85,7 @@ export function contentsCommands() {
 
 /** An empty source is most likely an unset shell variable; it would match all passages without a source. @throws options_invalid */
 function notEmpty(source: string): string {
-  if (source !== '') return source
+  if (source !== '') return unquoted(source)
   throw invalidOption('--source', '--source is empty: name the source to delete.')
 }
 

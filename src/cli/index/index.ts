@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { CodedError } from '../../../base/errors.ts'
 import { closing } from '../../../base/files.ts'
 import type { IndexInfo } from '../../../index/view.ts'
 import type { AheadProgress } from '../../inference/encode-ahead.ts'
@@ -7,7 +8,7 @@ import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
 import { commitCommand, pendingCommand, planCommand, vectorsCommand } from './shards.ts'
 import { loadConfig } from '../program/run-program.ts'
-import { cancel, follow, indexingCommand, listed, type Options, showJob } from './jobs.ts'
+import { cancel, changingCommand, follow, indexingCommand, listed, type Options, showJob } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
@@ -27,7 +28,7 @@ export function indexCommand(): Command {
     remove,
     report,
     indexingCommand('resume', 'resume a stopped job', resume, 'embeds').argument('<job>'),
-    indexingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
+    changingCommand('cancel', 'cancel a job; passages already committed stay', ({ jobs }, [id = '']) => cancel(jobs, id)).argument('<job>'),
     exporting,
     snapshot,
     alias,
@@ -82,14 +83,16 @@ function replacedLine(tables: readonly { readonly bytes: number }[]): string[] {
 
 async function status({ index, jobs }: Indexing, [id]: readonly string[]): Promise<string | void> {
   if (id !== undefined) return showJob(jobs, id)
-  const summary = await index.info().then(described, (error: Error) => error.message)
+  const summary = await index.info().then(described, (error: Error) => {
+    // A collection that is not made yet is none of the failures.
+    if (!(error instanceof CodedError) || error.code !== 'index_missing') process.exitCode = 1
+    return error.message
+  })
   // Reports an unsearchable table, after counting its passages.
-  const unfit = await index.view().then(
-    () => undefined,
-    (error: Error) => error.message,
-  )
-  const said = unfit === undefined || unfit === summary ? [summary] : [summary, unfit]
-  return `${[...said, ...replacedLine(await jobs.replacedTables()), ...(await listed(jobs))].join('\n')}\n`
+  const toLine = (error: Error): string[] => [error.message]
+  const unfit = await index.view().then(() => [], toLine)
+  const replaced = await jobs.replacedTables().then(replacedLine, toLine)
+  return `${[...new Set([summary, ...unfit, ...replaced]), ...(await listed(jobs))].join('\n')}\n`
 }
 
 function described({ table, rows, version, kind, recall, questionRecall, model }: IndexInfo): string {

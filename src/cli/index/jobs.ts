@@ -7,18 +7,22 @@ import type { Indexing } from '../../service/indexing.ts'
 import { interruptible, interruptibleAtOnce } from '../program/interrupted.ts'
 import { collectionOption } from '../program/options.ts'
 import { loadConfig } from '../program/run-program.ts'
-import { createProgress } from '../program/progress.ts'
+import { createProgress, shown } from '../program/progress.ts'
 
-/** Whether a command embeds passages, for which the retriever is built or verified, or only reads. */
-type Need = 'embeds' | 'looks'
+/** What a command does: embed passages (the retriever is built or verified), change the index, only read it, or check what would be embedded. */
+type Need = 'embeds' | 'changes' | 'reads' | 'checks'
 
 /** Opens the index and its jobs, and closes them after the work. */
 export async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
   const config = await loadConfig({ TABLE: table })
-  const [{ openCommand }, { ensureRetriever }] = await Promise.all([import('../../service/indexing.ts'), import('../../service/setup.ts')])
+  const [{ openCommand }, { ensureRetriever }, { forReading }] = await Promise.all([
+    import('../../service/indexing.ts'),
+    import('../../service/setup.ts'),
+    import('../../service/storage.ts'),
+  ])
   const opening = interruptibleAtOnce(async () => {
-    if (need === 'embeds') await ensureRetriever(config, createProgress)
-    return openCommand(config)
+    if (need === 'embeds' || need === 'checks') await ensureRetriever(config, createProgress)
+    return openCommand(need === 'reads' || need === 'checks' ? await forReading(config) : config)
   }, 'Interrupted before anything was begun: run the command again.')
   await using indexing = closing(await opening)
   await run(indexing)
@@ -33,7 +37,7 @@ export interface Options {
 type Run = (indexing: Indexing, args: readonly string[], options: Options) => Promise<unknown>
 
 /** Creates a command on a collection. @param run does its work; a text that it returns is printed */
-export function indexingCommand(name: string, description: string, run: Run, need: Need = 'looks'): Command {
+export function indexingCommand(name: string, description: string, run: Run, need: Need = 'reads'): Command {
   const command = new Command(name).description(description).addOption(collectionOption())
   return command.action(() => {
     const options = command.opts<Options>()
@@ -42,6 +46,11 @@ export function indexingCommand(name: string, description: string, run: Run, nee
       if (typeof said === 'string') process.stdout.write(said)
     })
   })
+}
+
+/** As {@link indexingCommand}, of a command that changes the index without embedding. */
+export function changingCommand(name: string, description: string, run: Run): Command {
+  return indexingCommand(name, description, run, 'changes')
 }
 
 /** Follows a job to its end and prints the result; Ctrl-C or the signal leaves it resumable. */
@@ -57,7 +66,7 @@ export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | 
     },
     ending,
   )
-  for (const warning of job.warnings) process.stderr.write(`${job.source.name}: ${warning}\n`)
+  for (const warning of job.warnings) process.stderr.write(`${shown(`${job.source.name}: ${warning}`)}\n`)
   process.stdout.write(`${line(job)}\n`)
   return job
 }
@@ -108,5 +117,5 @@ function line({ id, table, state, source, counters, files, result, error }: Job)
     ? `; ${result.rows} passages in the collection ${table}`
     : `; collection ${table}${error ? `: ${error.message}` : ''}`
   const rejects = files === undefined ? `${rejected} rejected` : describeFiles(files)
-  return `${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejects}${outcome}`
+  return shown(`${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejects}${outcome}`)
 }

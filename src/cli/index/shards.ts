@@ -97,19 +97,20 @@ export function planCommand(): Command {
       if (found?.isFile() !== true) throw notFound('corpus', `The file ${file} does not exist.`)
       const { planShardDir } = await import('../../../index/ingest/shard-dir/shard-dir.ts')
       const { readPassageFile } = await import('../../../index/read/read.ts')
-      const { corpusReadOptions } = await import('../../jobs/sources/reading.ts')
-      const { DEFAULT_REJECTED_SHARE } = await import('../../jobs/record/schema.ts')
+      const { checkOptions, corpusReadOptions } = await import('../../jobs/sources/reading.ts')
+      const { rejectedShare } = await import('../../jobs/record/schema.ts')
       const { configuredRetrievers } = await import('../../service/models.ts')
       const { ensureRetriever } = await import('../../service/setup.ts')
       await ensureRetriever(config, createProgress)
       const options = jobOptions(reading)
+      checkOptions({ path: file }, options)
       const progress = createProgress(`Planning ${path.basename(file)}`, 'lines')
       const shardDir = await planShardDir(() => readPassageFile(file, corpusReadOptions(options, path.basename(file))), {
         folder: path.resolve(out),
         model: (await configuredRetrievers(config)).model,
         name: path.basename(file),
         corpus: JSON.stringify([path.basename(file), found.size, Math.trunc(found.mtimeMs), options, shardRows]),
-        maxRejectedShare: options.max_rejected_share ?? DEFAULT_REJECTED_SHARE,
+        maxRejectedShare: rejectedShare(options),
         onProgress: ({ read }) => progress.update(read, 0),
         shardRows,
       }).finally(() => progress.stop())

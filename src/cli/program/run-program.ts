@@ -6,6 +6,7 @@ import { pidOf } from '../../../base/locks/process.ts'
 import { checkOpenFiles } from '../../../base/process.ts'
 import type { Config } from '../../settings.ts'
 import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
+import { shown } from './progress.ts'
 
 /** Loads the settings ({@link loadConfig}) when a command runs: help does not need their schema. */
 export async function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<Config> {
@@ -81,7 +82,9 @@ function fail(program: Command, thrown: unknown): void {
   if (thrown instanceof Error) said.add(thrown)
   const error = failureOf(thrown) ?? thrown
   const expected = error instanceof CodedError || error instanceof Interrupted || osCode(error) !== undefined || !(error instanceof Error)
-  process.stderr.write(`${program.name()}: ${expected ? messageOf(error) : (error.stack ?? error.message)}\n`)
+  const message = expected ? messageOf(error) : (error.stack ?? error.message)
+  // Names of files and values of users may have control characters; the lines of a list are meant.
+  process.stderr.write(`${program.name()}: ${message.split('\n').map(shown).join('\n')}\n`)
   process.exitCode = thrown instanceof Interrupted ? INTERRUPTED_CODE : 1
   setTimeout(() => process.exit(), END_MS).unref()
 }

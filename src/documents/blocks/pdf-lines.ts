@@ -1,6 +1,6 @@
 import { getDocumentProxy } from 'unpdf'
 import { at } from '../../../base/at.ts'
-import { messageOf } from '../../../base/errors.ts'
+import { reasonOf } from '../../../base/errors.ts'
 import { DOCUMENT_LIMITS, OCR_LIMITS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
 import { inline, listed, titleText, Unread, type BlockDocument } from './contract.ts'
@@ -256,5 +256,5 @@ function unreadable(error: unknown, page?: number): DocumentError {
   if (error instanceof Error && error.name === 'PasswordException')
     return new DocumentError('encrypted', 'The PDF is encrypted: send it without a password.', error)
   const place = page === undefined ? '' : ` at page ${page}`
-  return new DocumentError('damaged', `The PDF cannot be read${place} (${messageOf(error)}).`, error)
+  return new DocumentError('damaged', `The PDF cannot be read${place} (${reasonOf(error)}).`, error)
 }

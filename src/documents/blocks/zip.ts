@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { fromBufferPromise, type Entry, type ZipFile } from 'yauzl'
 import { zipName } from '../../../base/files.ts'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, reasonOf } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
 import { readText } from '../text.ts'
 
@@ -37,7 +37,7 @@ export async function openZip(bytes: Uint8Array): Promise<ZipDocument> {
     }
   } catch (error) {
     if (error instanceof CodedError) throw error
-    throw new DocumentError('damaged', `The file is damaged (${messageOf(error)}).`, error)
+    throw new DocumentError('damaged', `The file is damaged (${reasonOf(error)}).`, error)
   }
 }
 
@@ -66,7 +66,7 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<Buffer> {
   } catch (error) {
     throw new DocumentError(
       'damaged',
-      `The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${messageOf(error)}).`,
+      `The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${reasonOf(error)}).`,
       error,
     )
   }

@@ -2,7 +2,7 @@
  * Main module of a process that reads one file after another, as a text or cut into passages. Files are untrusted: the process has no
  * environment, receives files in messages, and is killed by its parent if it exceeds a time or memory limit.
  */
-import { messageOf } from '../../../base/errors.ts'
+import { reasonOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
 import { textsOf, type BlockDocument } from '../blocks/contract.ts'
 import { createOcr } from '../blocks/ocr/engine.ts'
@@ -26,7 +26,7 @@ async function resultOf({ name, words, ocr = '', ...file }: ReadTask): Promise<R
     return words === undefined ? { ...read, title, text, pages: [...pages] } : { ...read, passages }
   } catch (error) {
     const { problem, message } =
-      error instanceof DocumentError ? error : new DocumentError('damaged', `The file cannot be read (${messageOf(error)}).`, error)
+      error instanceof DocumentError ? error : new DocumentError('damaged', `The file cannot be read (${reasonOf(error)}).`, error)
     return { problem, message }
   }
 }

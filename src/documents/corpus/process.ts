@@ -5,7 +5,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, reasonOf } from '../../../base/errors.ts'
 import { OCR_LIMITS, OCR_STARTS } from '../contract.ts'
 import { DOCUMENT_PROBLEMS, DocumentError, type DocumentProblem } from '../errors.ts'
 import type { DocumentPassages, ReadDocument } from '../schema.ts'
@@ -144,7 +144,7 @@ function exchange(
       void residentBytes(child.pid).then((bytes) => bytes > RESIDENT_BYTES && tooLarge())
     }, CHECK_MS)
     child.on('error', (error) =>
-      fail(new CodedError('internal', `The process that reads files cannot be started (${messageOf(error)}).`, { cause: error })),
+      fail(new CodedError('internal', `The process that reads files cannot be started (${reasonOf(error)}).`, { cause: error })),
     )
     child.once('exit', (_code, killedBy) =>
       killedBy === 'SIGKILL'
@@ -161,7 +161,7 @@ function exchange(
     if (signal.aborted) abandon()
     else
       child.send(task, (error) => {
-        if (error !== null) fail(new DocumentError('damaged', `The process that reads files ended (${messageOf(error)}).`, error))
+        if (error !== null) fail(new DocumentError('damaged', `The process that reads files ended (${reasonOf(error)}).`, error))
       })
   })
 }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { CodedError, messageOf } from '../../../base/errors.ts'
+import { CodedError, reasonOf } from '../../../base/errors.ts'
 import type { RequestSpan } from './tracing.ts'
 import { isProbe } from './observers.ts'
 
@@ -12,7 +12,7 @@ export async function traces(app: FastifyInstance, url: string, version: string)
   const { startTracing } = await import('./tracing.ts').catch((cause: unknown) => {
     throw new CodedError(
       'config_invalid',
-      `Traces (CEPE_TRACES_URL) need OpenTelemetry's packages, which are optional: npm ci --include=optional (${messageOf(cause)}).`,
+      `Traces (CEPE_TRACES_URL) need OpenTelemetry's packages, which are optional: npm ci --include=optional (${reasonOf(cause)}).`,
       { field: 'CEPE_TRACES_URL', cause },
     )
   })

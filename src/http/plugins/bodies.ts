@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError, invalidField, invalidRequest, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidField, invalidRequest, reasonOf } from '../../../base/errors.ts'
 import { HALF_PAIR, halfPairIn, repeatedName, TWICE } from '../../../base/json.ts'
 import type { Config } from '../../settings.ts'
 import { UNKNOWN } from '../errors/describe-validation.ts'
@@ -118,7 +118,7 @@ function problemOf(text: string): string {
   try {
     JSON.parse(text)
   } catch (error) {
-    return `The body is not valid JSON (${messageOf(error)}).`
+    return `The body is not valid JSON (${reasonOf(error)}).`
   }
   return 'The body holds a key __proto__, or constructor with prototype: neither is taken.'
 }

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { CodedError, invalidField, messageOf, orThrow } from '../../../base/errors.ts'
+import { CodedError, invalidField, reasonOf, orThrow } from '../../../base/errors.ts'
 import { repeatedName, TWICE } from '../../../base/json.ts'
 import { AnswerRequestSchema } from '../../rag/schema.ts'
 import { checked } from '../errors/describe-validation.ts'
@@ -11,7 +11,7 @@ export const readQuestion = checked(AnswerRequestSchema, 'question')
 export function parseLine(line: string): unknown {
   const value = orThrow(
     () => JSON.parse(line) as unknown,
-    (error) => new CodedError('invalid_request', `The line is not valid JSON (${messageOf(error)}).`),
+    (error) => new CodedError('invalid_request', `The line is not valid JSON (${reasonOf(error)}).`),
   )
   const twice = repeatedName(line, value)
   if (twice !== undefined) throw invalidField(twice, TWICE)

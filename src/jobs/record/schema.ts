@@ -69,7 +69,9 @@ export const JobOptionsSchema = Type.Object(
     delete_missing: option(
       'Delete passages of files that earlier jobs of the same folder (uploads: of the same label) indexed and that no longer exist.',
     ).flag(),
-    strict: option('Fail the job, with nothing indexed, if a line is rejected or a file skipped.').flag(),
+    strict: option(
+      'Fail the job, with nothing indexed, if a line is rejected or a file skipped. Not together with `max_rejected_share`.',
+    ).flag(),
   },
   { additionalProperties: false },
 )

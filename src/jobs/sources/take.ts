@@ -3,7 +3,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { extract } from 'tar-stream'
 import { openPromise } from 'yauzl'
-import { CodedError, invalidCorpus, messageOf } from '../../../base/errors.ts'
+import { CodedError, invalidCorpus, reasonOf } from '../../../base/errors.ts'
 import { fileBytes, zipName } from '../../../base/files.ts'
 import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
 import { gunzip } from '../../../index/read/expand.ts'
@@ -140,7 +140,7 @@ async function takeZip(archive: string, spool: FileSpool, budget: ArchiveBudget,
 /** The error of an archive; a system error while its files are written stays as it is. */
 function damaged(format: string, error: unknown): unknown {
   if (error instanceof CodedError || (error instanceof Error && 'syscall' in error)) return error
-  return invalidCorpus('file', `The ${format} archive is damaged (${messageOf(error)}).`, error)
+  return invalidCorpus('file', `The ${format} archive is damaged (${reasonOf(error)}).`, error)
 }
 
 /**

@@ -199,6 +199,8 @@ await t.test('files: missing, folders, streams of Parquet', async (t) => {
   await t.rejects(drain(join(dir, 'folder')), { code: 'corpus_invalid' })
   await writeFile(join(dir, 'broken.parquet'), 'PAR1 and nothing behind it')
   await t.rejects(drain(join(dir, 'broken.parquet')), { code: 'corpus_invalid', message: /Parquet/ })
+  await writeFile(join(dir, 'zeros.parquet'), `PAR1${'\0'.repeat(100)}PAR1`)
+  await t.rejects(drain(join(dir, 'zeros.parquet')), { message: 'The Parquet file cannot be read: it is damaged.' })
   await t.rejects(read('PAR1....'), { code: 'unsupported_media_type' })
   await writeFile(join(dir, 'ok.jsonl'), '{"id":"1","text":"x"}\n')
   t.equal(await drain(join(dir, 'ok.jsonl')), 1)

@@ -1,6 +1,6 @@
 import WordExtractor from 'word-extractor'
 import path from 'node:path/posix'
-import { messageOf } from '../../../../base/errors.ts'
+import { reasonOf } from '../../../../base/errors.ts'
 import { DocumentError } from '../../errors.ts'
 import { type Block, type BlockDocument, inline, Unread } from '../contract.ts'
 import { type GridRow, rowTexts } from '../markup/row-texts.ts'
@@ -27,7 +27,7 @@ export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (isEncrypted(file)) throw new DocumentError('encrypted', 'The DOC is encrypted: save it without a password.')
   const document: Parts = await new WordExtractor().extract(file).catch((error: unknown) => {
-    throw new DocumentError('damaged', `The file is no readable DOC (${messageOf(error)}): save it as DOCX.`, error)
+    throw new DocumentError('damaged', `The file is no readable DOC (${reasonOf(error)}): save it as DOCX.`, error)
   })
   const parts = [document.getBody(AS_IS), document.getFootnotes(AS_IS), document.getEndnotes(AS_IS), document.getTextboxes(AS_IS)]
   const unread = new Unread()

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { type Address, type Attachment, type Email, default as PostalMime } from 'postal-mime'
 import { windowsBytes, withWindowsLetters } from '../../../../index/read/decode.ts'
 import { clipped } from '../../../../base/sentences.ts'
-import { messageOf } from '../../../../base/errors.ts'
+import { reasonOf } from '../../../../base/errors.ts'
 import { parseJson } from '../../../../base/json.ts'
 import { DocumentError } from '../../errors.ts'
 import { decodedAs, readText } from '../../text.ts'
@@ -86,7 +86,7 @@ function without(words: readonly string[], others: readonly string[]): readonly 
 async function parsedMail(bytes: Uint8Array) {
   const parse = async (file: Uint8Array) =>
     PostalMime.parse(withEndedQuotes(file), { maxNestingDepth: MAX_NESTING, forceRfc822Attachments: true }).catch((error: unknown) => {
-      throw new DocumentError('damaged', `The file is no readable e-mail (${messageOf(error)}).`, error)
+      throw new DocumentError('damaged', `The file is no readable e-mail (${reasonOf(error)}).`, error)
     })
   const isBroken = ({ subject = '', text = '', html = '' }: Email): boolean => (subject + text + html).includes('\ufffd')
   const warnings: string[] = []
