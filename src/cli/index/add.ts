@@ -9,7 +9,7 @@ import type { Files, Job, JobOptions, WebSource } from '../../jobs/record/schema
 import type { Corpus, Source } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
-import { shown } from '../program/progress.ts'
+import { shown } from '../program/shown.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 interface AddOptions extends ReadingOptions {

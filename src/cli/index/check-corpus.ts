@@ -16,7 +16,7 @@ import { describeFiles } from '../../jobs/sources/summary.ts'
 import { takeFiles } from '../../jobs/sources/take.ts'
 import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
-import { shown } from '../program/progress.ts'
+import { shown } from '../program/shown.ts'
 import type { Source } from './corpus-files.ts'
 
 const MB = 1e6

@@ -6,7 +6,8 @@ import { invalidOption, notFound } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { exportLines } from '../../../index/read/contract.ts'
-import { createProgress, quoted, unquoted } from '../program/progress.ts'
+import { createProgress } from '../program/progress.ts'
+import { quoted, unquoted } from '../program/shown.ts'
 import { changingCommand, indexingCommand } from './jobs.ts'
 
 const KB = 1000

@@ -7,7 +7,8 @@ import type { Indexing } from '../../service/indexing.ts'
 import { interruptible, interruptibleAtOnce } from '../program/interrupted.ts'
 import { collectionOption } from '../program/options.ts'
 import { loadConfig } from '../program/run-program.ts'
-import { createProgress, shown } from '../program/progress.ts'
+import { createProgress } from '../program/progress.ts'
+import { shown } from '../program/shown.ts'
 
 /** What a command does: embed passages (the retriever is built or verified), change the index, only read it, or check what would be embedded. */
 type Need = 'embeds' | 'changes' | 'reads' | 'checks'

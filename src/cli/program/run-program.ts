@@ -6,7 +6,7 @@ import { pidOf } from '../../../base/locks/process.ts'
 import { checkOpenFiles } from '../../../base/process.ts'
 import type { Config } from '../../settings.ts'
 import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
-import { shown } from './progress.ts'
+import { shown } from './shown.ts'
 
 /** Loads the settings ({@link loadConfig}) when a command runs: help does not need their schema. */
 export async function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<Config> {
