@@ -2,7 +2,7 @@ import { open, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { writeFileDurably } from '../../base/durable.ts'
+import { appendLine, writeFileDurably } from '../../base/durable.ts'
 import { CodedError, onCode } from '../../base/errors.ts'
 import { exists, readRegular } from '../../base/exists.ts'
 import { digestOf, parseJson, parseSealed, sealed } from '../../base/json.ts'
@@ -17,9 +17,6 @@ const PREDICTIONS_FILE = 'predictions.jsonl'
 /** Task name of open-domain question answering, which is no `Task`. */
 export const OPEN_DOMAIN_QA = 'open-domain-qa'
 const WRITER = 'writer'
-/** Records written and synced together. */
-const BATCH = 16
-const BATCH_MS = 1000
 
 /** A folder of runs, by default. */
 export function runsFolder(name: string): string {
@@ -141,7 +138,7 @@ export async function openRun<R extends Identified>(
     throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)
   let file: FileHandle | undefined
   try {
-    file = await open(path.join(folder, PREDICTIONS_FILE), 'a')
+    file = await open(path.join(folder, PREDICTIONS_FILE), 'a+')
     const records = await startedOrResumed(folder, file, manifest, format)
     return { records, writer: recordWriter<R>(file, lock) }
   } catch (error) {
@@ -200,36 +197,17 @@ function flatten(value: unknown, prefix = ''): Map<string, string> {
   return new Map(Object.entries(value).flatMap(([key, inner]) => [...flatten(inner, prefix === '' ? key : `${prefix}.${key}`)]))
 }
 
-/** Appends records in batches, each durable before the next begins. */
+/** Appends records one after the other; each is durable when `add` resolves. */
 function recordWriter<R extends object>(file: FileHandle, lock: Lock) {
-  let pending: string[] = []
-  let lastFlush = Date.now()
   let writing = Promise.resolve()
-
-  const flush = (): Promise<void> => {
-    const batch = pending.join('')
-    pending = []
-    lastFlush = Date.now()
-    writing = writing.then(async () => {
-      if (batch === '') return
-      await file.appendFile(batch)
-      await file.sync()
-    })
-    return writing
-  }
   return {
-    add: async (record: R): Promise<void> => {
-      pending.push(`${JSON.stringify(sealed(record))}\n`)
-      if (pending.length >= BATCH || Date.now() - lastFlush >= BATCH_MS) await flush()
-    },
+    add: (record: R): Promise<void> => (writing = writing.then(() => appendLine(file, JSON.stringify(sealed(record))))),
     /** Releases the folder even if writing failed. */
     close: async (): Promise<void> => {
-      try {
-        await flush()
-      } finally {
+      await writing.finally(async () => {
         await file.close()
         await lock.release()
-      }
+      })
     },
   }
 }
