@@ -61,7 +61,7 @@ export async function appendLine(file: FileHandle, line: string): Promise<void> 
     await file.datasync()
   } catch (error) {
     // Unless another process has appended since.
-    if ((await file.stat()).size === size + written) await file.truncate(size)
+    if (written > 0 && (await file.stat()).size === size + written) await file.truncate(size)
     throw error
   }
 }

@@ -6,6 +6,11 @@ export function parseJson(text: string): unknown {
   return attempt(() => JSON.parse(text) as unknown, undefined)
 }
 
+/** Whether a value is an object of JSON: no list, not null. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** SHA-256 of a value's JSON text. */
 export function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex')

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { HALF_PAIR, halfPairIn, isExact, parseJson, repeatedName } from '../base/json.ts'
+import { HALF_PAIR, halfPairIn, isExact, isObject, parseJson, repeatedName } from '../base/json.ts'
 
 const METADATA_LIMITS = {
   fields: 32,
@@ -49,10 +49,10 @@ const BAD_NAME = /[\u0000-\u001f\u007f]|\p{Surrogate}|^\s*$|^__proto__$/u
 export function checkMetadata(given: unknown, nested: 'refuse' | 'leave out' = 'refuse'): CheckedMetadata {
   if (given === undefined || given === null || given === '') return {}
   const value = typeof given === 'string' ? parseJson(given) : given
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return { problem: 'The metadata is not a JSON object.' }
+  if (!isObject(value)) return { problem: 'The metadata is not a JSON object.' }
   const twice = typeof given === 'string' ? repeatedName(given, value) : undefined
   if (twice !== undefined) return { problem: `The metadata has the name ${JSON.stringify(twice)} twice: keep one.` }
-  const present = Object.entries(value as Record<string, unknown>).filter(([, one]) => one !== undefined)
+  const present = Object.entries(value).filter(([, one]) => one !== undefined)
   const all = present.sort(([a], [b]) => (a < b ? -1 : 1))
   const entries = nested === 'refuse' ? all : all.filter(([, one]) => !isNested(one))
   const leftOut = entries.length === all.length ? {} : { leftOut: all.flatMap(([name, one]) => (isNested(one) ? [name] : [])) }

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import type { Passage } from '../../index/contract.ts'
-import { isExact, parseJson } from '../../base/json.ts'
+import { isExact, isObject, parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
 import { invalidDataset, readItems, readRecords } from './records.ts'
 
@@ -136,7 +136,7 @@ function parseQuestion(
   { answerable: wanted, keepPassages }: Required<ReadOptions>,
   notes: string[] = [],
 ): EvalQuestion | string {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value === undefined ? 'not valid JSON' : 'not an object'
+  if (!isObject(value)) return value === undefined ? 'not valid JSON' : 'not an object'
   const record: Record<string, unknown> = isTriviaQa.Check(value)
     ? { id: value.QuestionId, question: value.Question, answers: [value.Answer.Value, ...(value.Answer.Aliases ?? [])] }
     : { ...value }

@@ -3,16 +3,9 @@ import { present } from '../../base/at.ts'
 import { MODES } from '../../src/text/plan.ts'
 import { OPEN_DOMAIN_QA, shortHash } from '../run/folder.ts'
 import { settingName } from '../tasks/open-domain-qa/protocol.ts'
-import type { Preset, PresetRow } from './read.ts'
+import type { PathOf, Preset, PresetRow } from './read.ts'
 
 export type Cell = ReturnType<typeof cellsOf>[number]
-
-/** The path of a data file by its name in a preset; undefined if it is missing. */
-export type FileOf = (name: string) => string | undefined
-
-export function missingFiles({ files }: Cell, fileOf: FileOf): string[] {
-  return Object.values(files).filter((name) => fileOf(name) === undefined)
-}
 
 /** Mode and passages of a cell that is asked as questions. */
 export function modeOf({ row }: Cell) {
@@ -41,10 +34,14 @@ export function modelFolder(out: string, model: string): string {
 }
 
 /**
- * The cells of a preset, row by row, without averaged columns: options of the task without dashes, names of files by option, and the name of
- * the run with the score, which cells with equal options share.
+ * The cells of a preset, row by row, without averaged columns: options of the task without dashes, names of files by option and their paths
+ * by name, and the name of the run with the score, which cells with equal options share.
+ * @param pathOf the path of a data file by its name in the preset; undefined if it is missing
  */
-export function cellsOf(preset: Preset, { limit, columns }: { limit?: string | undefined; columns?: readonly string[] } = {}) {
+export function cellsOf(
+  preset: Preset,
+  { limit, columns, pathOf = () => undefined }: { limit?: string | undefined; columns?: readonly string[]; pathOf?: PathOf } = {},
+) {
   const asked = preset.columns.filter(
     ({ mean_of: averaged, name }) => averaged === undefined && (columns === undefined || columns.includes(name)),
   )
@@ -65,7 +62,9 @@ export function cellsOf(preset: Preset, { limit, columns }: { limit?: string | u
       )
       const sorted = [ofRun, Object.entries(files)].map((values) => values.sort(([a], [b]) => (a < b ? -1 : 1)))
       const run = `${folderName(column.name)}-${shortHash([preset.task, ...sorted])}`
-      return { row, column, options, files, run, metric: row.metric ?? column.metric ?? preset.metric }
+      const paths = new Map(Object.values(files).map((name) => [name, pathOf(name)]))
+      const missing = [...paths].flatMap(([name, path]) => (path === undefined ? name : []))
+      return { row, column, options, files, paths, missing, run, metric: row.metric ?? column.metric ?? preset.metric }
     }),
   )
 }

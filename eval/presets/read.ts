@@ -81,8 +81,10 @@ export type Paper = Preset['paper']
 /** Extensions of a preset's file, in order of preference. */
 const ENDINGS = ['.jsonl', '.jsonl.gz', '.json', '.json.gz', '.parquet', '.csv', '.tsv', '.txt']
 
+export type PathOf = (name: string) => string | undefined
+
 /** The data files of a folder by their preset names. @throws options_invalid if the folder does not exist */
-export async function dataFiles(folder: string): Promise<(name: string) => string | undefined> {
+export async function dataFiles(folder: string): Promise<PathOf> {
   const there = new Set(
     await readdir(folder).catch((error: unknown) => {
       if (!['ENOENT', 'ENOTDIR'].includes(osCode(error) ?? '')) throw error

@@ -3,17 +3,7 @@ import path from 'node:path'
 import { mean } from '../../base/at.ts'
 import { exists } from '../../base/exists.ts'
 import { hasRun, OPEN_DOMAIN_QA } from '../run/folder.ts'
-import {
-  type Cell,
-  cellName,
-  cellsOfModel,
-  type FileOf,
-  modelFolder,
-  printedValue,
-  publishedRow,
-  publishedScore,
-  questionSetting,
-} from './cells.ts'
+import { type Cell, cellName, cellsOfModel, modelFolder, printedValue, publishedRow, publishedScore, questionSetting } from './cells.ts'
 import { PAPERS, type Preset, type PresetRow } from './read.ts'
 import { type Block, heading, list, table, text } from '../report/blocks.ts'
 import { type PublishedTables, readPublishedTables } from '../report/published-tables.ts'
@@ -32,7 +22,7 @@ const FALLBACKS = { encoder: 'any model with an encoder', decoder: 'any model wi
 /** Report of a paper's table: published rows, each followed by measured scores, footnotes, and what could not be asked. */
 export function presetReport(
   preset: Preset,
-  { cells, readers, notAsked, fileOf }: { cells: readonly Cell[]; readers: readonly ReaderScores[]; notAsked: NotAsked; fileOf: FileOf },
+  { cells, readers, notAsked }: { cells: readonly Cell[]; readers: readonly ReaderScores[]; notAsked: NotAsked },
 ): Report {
   const published = readPublishedTables(preset.paper)
   const title = `${PAPERS[preset.paper]}, Table ${preset.table}: ${preset.title}`
@@ -65,8 +55,7 @@ export function presetReport(
       heading(2, 'Data files'),
       table(
         ['file', 'there', 'what', 'from'],
-        [...new Set(cells.flatMap((cell) => Object.values(cell.files)))].map((name) => {
-          const file = fileOf(name)
+        [...new Map(cells.flatMap(({ paths }) => [...paths]))].map(([name, file]) => {
           const { what = '', from = '' } = preset.files[name] ?? {}
           return [name, file === undefined ? 'missing' : path.basename(file), what, from]
         }),

@@ -19,7 +19,7 @@ import { parseOptions } from '../tasks/open-domain-qa/options.ts'
 import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import { identify } from '../tasks/open-domain-qa/record.ts'
-import { type Cell, cellName, cellsOf, cellsOfModel, type FileOf, folderName, missingFiles, modelFolder, modeOf } from './cells.ts'
+import { type Cell, cellName, cellsOf, cellsOfModel, folderName, modelFolder, modeOf } from './cells.ts'
 import { chooseModel, dataFiles, type Paper, type Preset, readPreset } from './read.ts'
 import { type NotAsked, presetReport, readScores } from './report.ts'
 
@@ -42,21 +42,22 @@ export async function runTable(paper: Paper, number: string, given: TableOptions
   if (preset.task !== OPEN_DOMAIN_QA && (given.url ?? given.key) !== undefined)
     throw invalidOption('--url and --key are for tables of questions: this one is measured with the configured reader.')
   const names = preset.columns.filter(({ mean_of: averaged }) => averaged === undefined).map(({ name }) => name)
-  const cells = cellsOf(preset, { limit, columns: columns === undefined ? names : optionValues({ columns }).words('columns', names) })
-  const fileOf = data === undefined ? () => undefined : await dataFiles(data)
-  const isPlanAlone = plan && cells.every((cell) => missingFiles(cell, fileOf).length > 0)
-  if (!isPlanAlone) checkFiles(preset, cells, fileOf, data)
-  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells({ preset, cells, fileOf }, { ...given, out })
-  const report = presetReport(preset, { cells, readers: await readScores(out, preset, cells), notAsked, fileOf })
+  const asked = columns === undefined ? names : optionValues({ columns }).words('columns', names)
+  const cells = cellsOf(preset, { limit, columns: asked, ...(data !== undefined && { pathOf: await dataFiles(data) }) })
+  const isPlanAlone = plan && cells.every(({ missing }) => missing.length > 0)
+  if (!isPlanAlone) checkFiles(preset, cells, data)
+  const notAsked = isPlanAlone ? new Map<string, string>() : await askCells(preset, cells, { ...given, out })
+  const report = presetReport(preset, { cells, readers: await readScores(out, preset, cells), notAsked })
   process.stdout.write(toMarkdown(report.blocks))
   if (!plan) await writeReport(report, out)
 }
 
 /** Checked before anything is loaded. @throws options_invalid if no cell has its files, with their sources */
-function checkFiles(preset: Preset, cells: readonly Cell[], fileOf: FileOf, data: string | undefined): void {
-  const missing = [...new Set(cells.flatMap((cell) => missingFiles(cell, fileOf)))]
-  const sources = missing.map((name) => `${name}: ${preset.files[name]?.what ?? ''}; ${preset.files[name]?.from ?? ''}`)
-  if (cells.every((cell) => missingFiles(cell, fileOf).length > 0))
+function checkFiles(preset: Preset, cells: readonly Cell[], data: string | undefined): void {
+  const sources = [...new Set(cells.flatMap(({ missing }) => missing))].map(
+    (name) => `${name}: ${preset.files[name]?.what ?? ''}; ${preset.files[name]?.from ?? ''}`,
+  )
+  if (cells.every(({ missing }) => missing.length > 0))
     throw invalidOption(
       `${data === undefined ? '--data is missing: the folder of' : `${data} has none of`} the data files of this table, each as .jsonl, .json, .parquet or .csv:\n${sources.map((source) => `- ${source}`).join('\n')}`,
     )
@@ -68,7 +69,8 @@ function checkFiles(preset: Preset, cells: readonly Cell[], fileOf: FileOf, data
  * that the reader represents, and its run to that model's folder.
  */
 async function askCells(
-  { preset, cells, fileOf }: Pick<RunCellsOptions, 'cells' | 'fileOf'> & { readonly preset: Preset },
+  preset: Preset,
+  cells: readonly Cell[],
   { as, out, plan = false, yes, dumpPrompts = false, concurrency = 1, ...service }: TableOptions & { readonly out: string },
 ): Promise<NotAsked> {
   await using client = closing(
@@ -77,7 +79,7 @@ async function askCells(
   const reader = await readerOf(client)
   const { name } = chooseModel(preset, reader, as)
   const folder = path.join(modelFolder(out, name), folderName(reader.id))
-  const asked = { preset, client, fileOf, dumpPrompts, concurrency, folder, cells: cellsOfModel(cells, name) }
+  const asked = { preset, client, dumpPrompts, concurrency, folder, cells: cellsOfModel(cells, name) }
   const onCost = costGate({ yes })
   const left = await runCells({ ...asked, follow: () => ({ planOnly: true, onCost }) })
   if (plan) return left
@@ -103,7 +105,6 @@ interface RunCellsOptions {
   readonly client: AnswerClient | ReaderClient
   /** Folder of the reader's runs. */
   readonly folder: string
-  readonly fileOf: FileOf
   readonly dumpPrompts: boolean
   readonly concurrency: number
   readonly follow: (cell: Cell) => RunOptions
@@ -117,19 +118,19 @@ const RUN_CODES: readonly ErrorCode[] = ['options_invalid', 'dataset_invalid', '
  * @returns the cells without a score, with reasons
  * @throws BeyondADay, disk_full, conflict, run_mismatch, and other errors that concern all runs
  */
-export async function runCells({ preset, cells, client, folder, fileOf, follow, ...asked }: RunCellsOptions): Promise<NotAsked> {
+export async function runCells({ preset, cells, client, folder, follow, ...asked }: RunCellsOptions): Promise<NotAsked> {
   const ask = async (first: Cell, members: readonly Cell[]): Promise<unknown> => {
     const run = { ...follow(first), folder: path.join(folder, first.run) }
     if (!('model' in client))
-      return askQuestions({ client, ...run, ...asked, options: { ...evaluationOf(members, fileOf), dumpPrompts: asked.dumpPrompts } })
+      return askQuestions({ client, ...run, ...asked, options: { ...evaluationOf(members), dumpPrompts: asked.dumpPrompts } })
     const task = present(TASKS.find(({ name }) => name === preset.task))
-    return runTask({ client, ...run, dumpPrompts: asked.dumpPrompts, task, options: taskOptions(task, givenOptions(first, fileOf)) })
+    return runTask({ client, ...run, dumpPrompts: asked.dumpPrompts, task, options: taskOptions(task, givenOptions(first)) })
   }
   const notAsked = new Map<string, string>()
   for (const run of new Set(cells.map((cell) => cell.run))) {
     const members = cells.filter((cell) => cell.run === run)
     const first = at(members, 0)
-    const missing = missingFiles(first, fileOf)
+    const { missing } = first
     const leaveOut = (reason: string) => members.forEach((cell) => notAsked.set(cellName(cell), reason))
     if (missing.length > 0) leaveOut(`${missing.join(', ')} is not among the data files`)
     else
@@ -142,18 +143,18 @@ export async function runCells({ preset, cells, client, folder, fileOf, follow, 
 }
 
 /** Options as on a command line, with paths of files. */
-function givenOptions({ options, files }: Cell, fileOf: FileOf): Record<string, string> {
-  const named = Object.entries(files).map(([option, name]) => [option, present(fileOf(name))] as const)
+function givenOptions({ options, files, paths }: Cell): Record<string, string> {
+  const named = Object.entries(files).map(([option, name]) => [option, present(paths.get(name))] as const)
   return Object.fromEntries([...Object.entries(options), ...named].map(([option, value]) => [optionKey(`--${option}`), value]))
 }
 
 /** Options of a column's run: all modes and k of its cells, with each question's passages. @throws options_invalid */
-function evaluationOf(cells: readonly Cell[], fileOf: FileOf): EvaluationOptions {
+function evaluationOf(cells: readonly Cell[]): EvaluationOptions {
   const first = at(cells, 0)
   const asked = cells.map(modeOf)
   const modes = [...new Set(asked.map(({ mode }) => mode))]
   const ksOf = (mode: string): number[] => asked.flatMap((setting) => (setting.mode === mode ? setting.k : [])).sort((a, b) => a - b)
-  const given = { ...givenOptions(first, fileOf), dataset: first.column.name, retrieval: 'supplied' }
+  const given = { ...givenOptions(first), dataset: first.column.name, retrieval: 'supplied' }
   const options = parseOptions({ protocol: 'paper-exact', ...given, modes: modes.join(), k: asked.map(({ k }) => k).join() })
   return { ...options, protocol: { ...options.protocol, mode_ks: Object.fromEntries(modes.map((mode) => [mode, ksOf(mode)])) } }
 }

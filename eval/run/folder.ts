@@ -2,14 +2,14 @@ import { open, type FileHandle } from 'node:fs/promises'
 import path from 'node:path'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { writeFileDurably } from '../../base/durable.ts'
+import { appendLine, writeFileDurably } from '../../base/durable.ts'
 import { CodedError, onCode } from '../../base/errors.ts'
 import { exists, readRegular } from '../../base/exists.ts'
-import { digestOf, parseJson, parseSealed, sealed } from '../../base/json.ts'
+import { digestOf, isObject, parseJson, parseSealed, sealed } from '../../base/json.ts'
 import { takeLock, type Lock } from '../../base/locks/lock.ts'
 import { makeFolder } from '../../base/make-folder.ts'
 import { packageRoot } from '../../src/package.ts'
-import type { ManifestFields } from './record.ts'
+import type { ManifestFields, TaskRecord } from './record.ts'
 import { invalidOption } from './options.ts'
 
 const MANIFEST_FILE = 'manifest.json'
@@ -17,9 +17,6 @@ const PREDICTIONS_FILE = 'predictions.jsonl'
 /** Task name of open-domain question answering, which is no `Task`. */
 export const OPEN_DOMAIN_QA = 'open-domain-qa'
 const WRITER = 'writer'
-/** Records written and synced together. */
-const BATCH = 16
-const BATCH_MS = 1000
 
 /** A folder of runs, by default. */
 export function runsFolder(name: string): string {
@@ -42,12 +39,8 @@ export interface RunManifest extends Pick<ManifestFields, 'started_at' | 'resume
   readonly subject: object
 }
 
-interface Identified {
-  readonly id: string
-}
-
 /** Format of a kind of run: one manifest, and one line per item. */
-export interface RunFormat<M extends RunManifest, R extends Identified> {
+export interface RunFormat<M extends RunManifest, R extends Pick<TaskRecord, 'id'>> {
   readonly manifest: Validator<M>
   readonly record: Validator<R>
 }
@@ -77,7 +70,7 @@ const { compare: inOrder } = new Intl.Collator('en', { numeric: true })
  * killed run) is ignored.
  * @throws run_invalid
  */
-export async function readStored<M extends RunManifest, R extends Identified>(
+export async function readStored<M extends RunManifest, R extends Pick<TaskRecord, 'id'>>(
   folder: string,
   format: RunFormat<M, R>,
 ): Promise<Stored<M, R>> {
@@ -127,7 +120,7 @@ export interface OpenRun<R extends object> {
  * Starts a run in an empty folder, or resumes it. The folder is locked until the writer is closed.
  * @throws run_mismatch if the folder holds another run, run_invalid; conflict while another process writes there
  */
-export async function openRun<R extends Identified>(
+export async function openRun<R extends Pick<TaskRecord, 'id'>>(
   folder: string,
   manifest: RunManifest,
   format: RunFormat<RunManifest, R>,
@@ -141,7 +134,7 @@ export async function openRun<R extends Identified>(
     throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)
   let file: FileHandle | undefined
   try {
-    file = await open(path.join(folder, PREDICTIONS_FILE), 'a')
+    file = await open(path.join(folder, PREDICTIONS_FILE), 'a+')
     const records = await startedOrResumed(folder, file, manifest, format)
     return { records, writer: recordWriter<R>(file, lock) }
   } catch (error) {
@@ -152,7 +145,7 @@ export async function openRun<R extends Identified>(
 }
 
 /** Writes the manifest of a new run, or when the stored one is resumed. @returns the stored records */
-async function startedOrResumed<R extends Identified>(
+async function startedOrResumed<R extends Pick<TaskRecord, 'id'>>(
   folder: string,
   file: FileHandle,
   manifest: RunManifest,
@@ -183,8 +176,8 @@ function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
 }
 
 function indexVersion(subject: object): number | null {
-  const index = 'index' in subject ? subject.index : null
-  return typeof index === 'object' && index !== null && 'version' in index && typeof index.version === 'number' ? index.version : null
+  const version = 'index' in subject && isObject(subject.index) ? subject.index['version'] : null
+  return typeof version === 'number' ? version : null
 }
 
 /** The first field in which two subjects differ, with both values; the index's version is ignored (see the manifest). */
@@ -196,36 +189,19 @@ function difference(stored: object, wanted: object): string | undefined {
 }
 
 function flatten(value: unknown, prefix = ''): Map<string, string> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map([[prefix, JSON.stringify(value)]])
+  if (!isObject(value)) return new Map([[prefix, JSON.stringify(value)]])
   return new Map(Object.entries(value).flatMap(([key, inner]) => [...flatten(inner, prefix === '' ? key : `${prefix}.${key}`)]))
 }
 
-/** Appends records in batches, each durable before the next begins. */
+/** Appends records one after the other; each is durable when `add` resolves. */
 function recordWriter<R extends object>(file: FileHandle, lock: Lock) {
-  let pending: string[] = []
-  let lastFlush = Date.now()
   let writing = Promise.resolve()
-
-  const flush = (): Promise<void> => {
-    const batch = pending.join('')
-    pending = []
-    lastFlush = Date.now()
-    writing = writing.then(async () => {
-      if (batch === '') return
-      await file.appendFile(batch)
-      await file.sync()
-    })
-    return writing
-  }
   return {
-    add: async (record: R): Promise<void> => {
-      pending.push(`${JSON.stringify(sealed(record))}\n`)
-      if (pending.length >= BATCH || Date.now() - lastFlush >= BATCH_MS) await flush()
-    },
+    add: (record: R): Promise<void> => (writing = writing.then(() => appendLine(file, JSON.stringify(sealed(record))))),
     /** Releases the folder even if writing failed. */
     close: async (): Promise<void> => {
       try {
-        await flush()
+        await writing
       } finally {
         await file.close()
         await lock.release()

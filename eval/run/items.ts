@@ -4,13 +4,10 @@ import { CodedError, diskFull, messageOf, type ErrorCode } from '../../base/erro
 import { isDiskFull } from '../../base/failures.ts'
 import { type Cost, duration, type RunOptions } from './follow.ts'
 import { hasRun, openRun, type OpenRun, readStored, REMOVE_LINE, type RunFormat, type RunManifest } from './folder.ts'
-import type { Skipped } from './record.ts'
+import type { Skipped, TaskRecord } from './record.ts'
 
 /** The part of a record that the loop needs, for any task. */
-interface ItemRecord {
-  readonly id: string
-  readonly skipped?: Skipped
-}
+type ItemRecord = Pick<TaskRecord, 'id' | 'skipped'>
 
 interface RunItemsOptions<R extends ItemRecord, Item extends { readonly id: string }> extends Omit<RunOptions, 'onProblem'> {
   readonly folder: string

@@ -29,7 +29,7 @@ export function quantile(values: readonly number[], share: number): number {
   return below + (above - below) * (position - Math.floor(position))
 }
 
-/** Bounds of the middle 95 % of resampled values. */
+/** Bounds of the middle 95 % of resampled values; NaN without values. */
 function interval(values: readonly number[]): Pick<Estimate, 'low' | 'high'> {
   return { low: quantile(values, 0.025), high: quantile(values, 0.975) }
 }
@@ -47,10 +47,10 @@ function clustersOf(samples: readonly Sample[]) {
     .map(([, list]) => ({ sum: list.sort((a, b) => a - b).reduce((sum, value) => sum + value, 0), count: list.length }))
 }
 
-/** Means of `resamples` samples of clusters with replacement (Efron's bootstrap; single-value clusters give the plain one). */
-function bootstrapMeans(samples: readonly Sample[], seed: number, resamples = RESAMPLES): number[] {
+/** Means of `resamples` samples of clusters with replacement (Efron's bootstrap); none of a single cluster: nothing else can be drawn. */
+function bootstrapMeans(clusters: ReturnType<typeof clustersOf>, seed: number, resamples: number): number[] {
+  if (clusters.length < 2) return []
   const random = seededRandom('bootstrap', seed)
-  const clusters = clustersOf(samples)
   const sums = Float64Array.from(clusters, ({ sum }) => sum)
   const counts = Float64Array.from(clusters, ({ count }) => count)
   return Array.from({ length: resamples }, () => {
@@ -75,9 +75,7 @@ function meanOf(clusters: readonly { readonly sum: number }[], samples: readonly
  */
 export function estimate(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)
-  const value = meanOf(clusters, samples)
-  if (clusters.length < 2) return { mean: value, low: Number.NaN, high: Number.NaN, n: samples.length }
-  return { mean: value, ...interval(bootstrapMeans(samples, seed)), n: samples.length }
+  return { mean: meanOf(clusters, samples), ...interval(bootstrapMeans(clusters, seed, RESAMPLES)), n: samples.length }
 }
 
 /**
@@ -86,9 +84,8 @@ export function estimate(samples: readonly Sample[], seed: number): Estimate {
  */
 export function estimateShare(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)
-  if (clusters.length === 0) return estimate(samples, seed)
   const binary = clusters.length === samples.length && samples.every((sample) => sample.value === 0 || sample.value === 1)
-  const alike = clusters.every(({ sum, count }) => sum / count === (clusters[0]?.sum ?? 0) / (clusters[0]?.count ?? 1))
+  const alike = new Set(clusters.map(({ sum, count }) => sum / count)).size <= 1
   if (!binary && !alike) return estimate(samples, seed)
   const value = meanOf(clusters, samples)
   return { mean: value, ...wilson(value, clusters.length), n: samples.length }
@@ -102,7 +99,7 @@ export function estimateShare(samples: readonly Sample[], seed: number): Estimat
  */
 export function pairedBootstrap(pairs: readonly Readonly<{ cluster: string; a: number; b: number }>[], seed: number) {
   const differences = pairs.map(({ cluster, a, b }) => ({ cluster, value: b - a }))
-  const means = clustersOf(differences).length < 2 ? [] : bootstrapMeans(differences, seed, PAIRED_RESAMPLES)
+  const means = bootstrapMeans(clustersOf(differences), seed, PAIRED_RESAMPLES)
   const notAbove = means.filter((value) => value <= 0).length
   const notBelow = means.filter((value) => value >= 0).length
   return {

@@ -6,6 +6,7 @@ import { TENSOR_DTYPE_BYTES, elementCount, isTensorDtype } from './dtype.ts'
 import type { WeightFile } from './file.ts'
 import type { RawTensor, TensorInfo } from './checkpoint.ts'
 import { messageOf, orThrow } from '../../base/errors.ts'
+import { isObject } from '../../base/json.ts'
 
 /** The format's limit on the JSON header. */
 const MAX_HEADER_BYTES = 100_000_000
@@ -30,9 +31,8 @@ function parseJsonObject(text: string, file: string): Record<string, unknown> {
     () => JSON.parse(text) as unknown,
     (thrown) => invalid(`${file}: the safetensors header is not JSON (${messageOf(thrown)})`, file),
   )
-  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw invalid(`${file}: the safetensors header is not a JSON object`, file)
-  return Object.fromEntries(Object.entries(parsed))
+  if (isObject(parsed)) return parsed
+  throw invalid(`${file}: the safetensors header is not a JSON object`, file)
 }
 
 function tensorInfo(name: string, entry: Static<typeof HeaderEntrySchema>, file: WeightFile, dataStart: number): TensorInfo {

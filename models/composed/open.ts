@@ -1,4 +1,5 @@
 import { basename, join } from 'node:path'
+import { Type, type Static } from 'typebox'
 import { withAdapters, merged } from '../adapter/merge.ts'
 import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
@@ -6,11 +7,55 @@ import { readQaDefaults } from '../checkpoint/config/parse.ts'
 import { combinedRevision, openWeightFile } from '../checkpoint/file.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
-import { ComposedSchema, type ComposedConfig, type CepeParts } from './config.ts'
 import { withSmoothing } from './smoothing.ts'
 import { toF32 } from '../checkpoint/weights.ts'
 import { readGgufHeader, type GgufTensor } from '../gguf/header.ts'
 import { ggufRevision, readGgufTensor, storedTensor } from '../gguf/tensors.ts'
+
+/** Name of a file or folder in the checkpoint's folder, without path separators. */
+const Name = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]*$', maxLength: 200 })
+
+/** config.json of a composed checkpoint: an unchanged published base, and parts trained over it. */
+const ComposedSchema = Type.Object(
+  {
+    base_model: Name,
+    base_revision: Type.Optional(
+      Type.String({ pattern: '^[0-9a-f]{64}$', description: "The base's revision, as `cepe inspect` prints it: another base is refused." }),
+    ),
+    adapters: Type.Optional(
+      Type.Array(Name, { maxItems: 16, description: 'Folders of LoRA adapters of the decoder, merged in this order.' }),
+    ),
+    smoothing: Type.Optional(
+      Type.String({ ...Name, description: 'Factors of channels (safetensors) that make quantised activations more precise.' }),
+    ),
+    chat_template: Type.Optional(
+      Type.Boolean({ description: "false: the base's chat template is left out, because the adapters expect plain prompts." }),
+    ),
+    cepe: Type.Optional(
+      Type.Object(
+        {
+          file: Name,
+          encoder_layers: Type.Integer({ minimum: 1, maximum: 1024 }),
+          encoder_window: Type.Integer({ minimum: 1, maximum: 1 << 20 }),
+          causal: Type.Optional(
+            Type.Boolean({
+              description: "true: the encoder keeps the decoder's causal attention. Bidirectional by default, as in the paper.",
+            }),
+          ),
+          lora_factor: Type.Number({ description: "Of the encoder's adapters: alpha / rank." }),
+        },
+        {
+          additionalProperties: false,
+          description:
+            "The encoder is the decoder's lower layers with adapters; cross-attention and the encoder's last norm are stored in full.",
+        },
+      ),
+    ),
+  },
+  { additionalProperties: false },
+)
+type ComposedConfig = Static<typeof ComposedSchema>
+type CepeParts = NonNullable<ComposedConfig['cepe']>
 
 const LORA = /^encoder\.(.+)\.lora_[ab]$/
 

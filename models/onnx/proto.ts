@@ -41,7 +41,6 @@ message GraphProto {
   repeated TensorProto initializer = 5;
   repeated ValueInfoProto input = 11;
   repeated ValueInfoProto output = 12;
-  repeated ValueInfoProto value_info = 13;
 }
 message OperatorSetIdProto { optional string domain = 1; optional int64 version = 2; }
 message ModelProto {

@@ -1,7 +1,6 @@
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { tokenText } from './token-text.ts'
-import { tokenId, type TokenizerFiles } from './tokenizer-json.ts'
+import { tokenId, tokenText, type TokenizerFiles } from './tokenizer-json.ts'
 
 /** Post-processors of tokenizer.json that add tokens before a text. */
 const TemplateSchema = Type.Object({

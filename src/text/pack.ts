@@ -39,12 +39,11 @@ interface PackedPrompt {
   readonly passagesUsed: number
 }
 
-/** The rendered passage truncated to `maxTokens` at its end, so that the title stays. */
-function truncatePassage(passage: PromptPassage, maxTokens: number, tokenizer: PromptTokenizer): { text: string; tokens: number } {
-  const text = renderPassage(passage)
+/** A text, truncated at its end if it has more than `maxTokens`: the title of a rendered passage stays. */
+export function truncated(text: string, maxTokens: number, tokenizer: PromptTokenizer) {
   const ids = tokenizer.encode(text, { maxTokens: maxTokens + 1 })
-  if (ids.length <= maxTokens) return { text, tokens: ids.length }
-  return { text: tokenizer.decode(ids.slice(0, maxTokens)).trimEnd(), tokens: maxTokens }
+  if (ids.length <= maxTokens) return { text, tokens: ids.length, isCut: false }
+  return { text: tokenizer.decode(ids.slice(0, maxTokens)), tokens: maxTokens, isCut: true }
 }
 
 /**
@@ -78,8 +77,8 @@ export function packPrompt(options: PackOptions, tokenizer: PromptTokenizer, fra
   let estimate = fixedTokens
   for (const passage of options.passages) {
     if (estimate > budget) break
-    const { text, tokens } = truncatePassage(passage, contextTokens, tokenizer)
-    rendered.push(text)
+    const { text, tokens, isCut } = truncated(renderPassage(passage), contextTokens, tokenizer)
+    rendered.push(isCut ? text.trimEnd() : text)
     estimate += tokens + separatorTokens
   }
   for (let used = rendered.length; ; used--) {
@@ -94,8 +93,7 @@ const SAMPLE_CHARACTERS = 1024
 
 function cutDemonstration(demonstration: Demonstration, contextTokens: number, tokenizer: PromptTokenizer): Demonstration {
   const { passage } = demonstration
-  if (passage === undefined || tokenizer.encode(renderPassage(passage), { maxTokens: contextTokens + 1 }).length <= contextTokens)
-    return demonstration
+  if (passage === undefined || !truncated(renderPassage(passage), contextTokens, tokenizer).isCut) return demonstration
   const sample = passage.text.slice(0, SAMPLE_CHARACTERS)
   const added = tokenizer.encode(renderPassage({ ...passage, text: sample })).length - tokenizer.encode(sample).length
   const kept = tokenizer.encode(passage.text, { maxTokens: Math.max(1, contextTokens - added) })

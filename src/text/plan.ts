@@ -1,6 +1,6 @@
 import { at } from '../../base/at.ts'
 import { type CodedError, unprocessable } from '../../base/errors.ts'
-import { type PackOptions, type PromptTokenizer, frameOf, packPrompt, packText } from './pack.ts'
+import { type PackOptions, type PromptTokenizer, frameOf, packPrompt, packText, truncated } from './pack.ts'
 import { type PromptPassage, renderPassage } from './prompt.ts'
 
 export const MODES = ['cepe', 'decoder-only', 'map-rerank', 'experts', 'replug', 'closed-book'] as const
@@ -87,10 +87,7 @@ export async function planRead(
 
 export function cutContexts({ contexts, contextIds }: ReadPlan, contextTokens: number, tokenizer: PromptTokenizer): string[] {
   if (contextIds) return contextIds.map((ids) => tokenizer.decode(ids))
-  return contexts.map((text) => {
-    const ids = tokenizer.encode(text, { maxTokens: contextTokens + 1 })
-    return ids.length <= contextTokens ? text : tokenizer.decode(ids.slice(0, contextTokens))
-  })
+  return contexts.map((text) => truncated(text, contextTokens, tokenizer).text)
 }
 
 /** The last tokens of each passage, as in the paper's evaluation. */

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { CodedError, invalidModel, reasonOf, orThrow } from '../../base/errors.ts'
 import { readRegular } from '../../base/exists.ts'
+import { isObject } from '../../base/json.ts'
 import { openTokenizer } from '../../models/tokenizer/codec.ts'
 import type { CepeManifest } from '../../models/manifest.ts'
 import { chatWrap, type ChatTemplate, type Turn } from './chat-template.ts'
@@ -86,8 +87,8 @@ export function noTokenizer(modelDir: string): CodedError {
 async function readObject(file: string, fallback?: object): Promise<Readonly<Record<string, unknown>>> {
   try {
     const value: unknown = JSON.parse(String(await readRegular(file)))
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError('it is not a JSON object')
-    return value as Readonly<Record<string, unknown>>
+    if (!isObject(value)) throw new TypeError('it is not a JSON object')
+    return value
   } catch (error) {
     if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return { ...fallback }
     throw invalidModel(file, `Cannot read ${file}: ${reasonOf(error)}. Build the model again.`, error)

@@ -203,7 +203,6 @@ await t.test('what a table leaves open stays open: no bound of perplexity in oth
     cells: [],
     readers: [],
     notAsked: new Map<string, string>(),
-    fileOf: () => undefined,
   }
   const line = toMarkdown(presetReport(preset, none).blocks)
     .split('\n')
@@ -340,16 +339,14 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
     'nq-open-test': await write('test.jsonl', 0, 3),
     'nq-open-train': await write('train.jsonl', 10, 16),
   }
-  const fileOf = (name: string) => files[name]
   const { services } = factServices({ window: 3000 })
   const client = servicesClient({ answering: services, close: () => Promise.resolve() })
   const preset = readPreset('cepe', '7')
-  const cells = cellsOf(preset, { columns: ['nq', 'triviaqa'] })
+  const cells = cellsOf(preset, { columns: ['nq', 'triviaqa'], pathOf: (name) => files[name] })
   const options = {
     cells: cellsOfModel(cells, 'CEPE'),
     client,
     folder: path.join(modelFolder(path.join(dir, 'out'), 'CEPE'), 'facts'),
-    fileOf,
     dumpPrompts: false,
     concurrency: 2,
     preset,
@@ -361,7 +358,7 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
   const [reader] = readers
   t.equal(reader?.scores.size, 15, 'LLaMA-2 at 1 to 20, RePlug at 5 to 30, CEPE at 10 to 60')
   t.equal(reader?.scores.get('CEPE, 60: nq')?.estimate.mean, 100)
-  const report = toMarkdown(presetReport(preset, { cells, readers, notAsked, fileOf }).blocks)
+  const report = toMarkdown(presetReport(preset, { cells, readers, notAsked }).blocks)
   t.match(
     report,
     /\| CEPE \| 60 \| published \| 34\.07 \| 62\.26 \| 34\.98 \|\n\| CEPE \| 60 \| fake@.* \| 100\.00 \(43\.9, 100\.0\)|\| CEPE \| 60 \| fake@[^|]* \| 100\.00 \(/,

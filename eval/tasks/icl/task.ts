@@ -1,4 +1,5 @@
 import { at, present } from '../../../base/at.ts'
+import { isObject } from '../../../base/json.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
 import { ProblemLog, spread } from '../../datasets/question-set.ts'
@@ -130,7 +131,7 @@ function readLabelled(
   const wanted = () =>
     `no record with ${textField} and ${labelField} (its fields: ${[...fields].join(', ')}): name them with --text-field and --label-field.`
   return readItems(file, wanted, (value, at, problems) => {
-    const record = typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+    const record = isObject(value) ? value : {}
     Object.keys(record).forEach((key) => fields.add(key))
     const [text, label] = [record[textField], record[labelField]]
     if (typeof text !== 'string' || text.trim() === '') return `no ${textField}`

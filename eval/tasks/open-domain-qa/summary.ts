@@ -12,12 +12,8 @@ import { scoresOf, taskRunOf } from './scores.ts'
 const RECALL_DEPTHS = [1, 5, 20, 50, 100] as const
 export const STAGES = ['queue', 'encode', 'generate'] as const
 
-const METRICS = (['exact_match', 'f1', 'substring_match', 'popqa'] as const).map((name) => ({
-  name,
-  label: name,
-  digits: 1,
-  aggregate: 'share' as const,
-}))
+const SCORES = ['exact_match', 'f1', 'substring_match', 'popqa'] as const
+const METRICS = SCORES.map((name) => ({ name, label: name, digits: 1, aggregate: 'share' as const }))
 
 export type Summary = ReturnType<typeof summarise>
 export type SettingSummary = ReturnType<typeof summariseSetting>
@@ -61,7 +57,7 @@ function summariseSetting(
   }))
   const timed = answers.filter(({ prediction }) => prediction.same_as_k === undefined)
   const stage = (name: keyof Prediction['timings_ms']) => latency(timed.map(({ prediction }) => prediction.timings_ms[name]))
-  const estimateOf = (name: (typeof METRICS)[number]['name']) => scores[name] ?? estimateShare([], 0)
+  const estimateOf = (name: (typeof SCORES)[number]) => scores[name] ?? estimateShare([], 0)
   return {
     method,
     k,

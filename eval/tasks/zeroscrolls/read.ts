@@ -1,7 +1,44 @@
+import { type Static, Type } from 'typebox'
+import { isObject } from '../../../base/json.ts'
 import { ProblemLog } from '../../datasets/question-set.ts'
 import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
 import { readCorpus, readDataset } from '../../datasets/read.ts'
-import type { ScrollsSet } from './sets.ts'
+import { readShipped } from '../../datasets/shipped.ts'
+
+const SetSchema = Type.Object({
+  kind: Type.String({ description: 'Noun for the document.' }),
+  instruction: Type.String({ description: "As in the published evaluation; GovReport's is worded and spaced unlike the others." }),
+  query: Type.Union([Type.Enum(['question', 'choices', 'query']), Type.Null()], { description: 'Kind of query besides the document.' }),
+  metric: Type.Enum(['f1', 'rouge_l', 'accuracy']),
+  maxNewTokens: Type.Integer(),
+  minNewTokens: Type.Integer(),
+  stopAtLineEnd: Type.Boolean({ description: 'A line end ends short answers, but not summaries.' }),
+  sampling: Type.Boolean(),
+  eachRow: Type.Optional(
+    Type.Boolean({ description: 'Rows of one id are scored separately; otherwise they are references of one question.' }),
+  ),
+})
+export type ScrollsSet = Static<typeof SetSchema>
+
+/** The data sets by name, with their prompts. */
+export function scrollsSets(): Readonly<Record<string, ScrollsSet>> {
+  return readShipped('eval/tasks/zeroscrolls/sets.json', Type.Record(Type.String(), SetSchema))
+}
+
+export function documentHead({ kind }: ScrollsSet): string {
+  return `${kind}:\n`
+}
+
+/** Text after the document: a blank line (or the truncation notice of a decoder alone), the instruction, the query. */
+export function questionText({ instruction, query, kind }: ScrollsSet, asked: string, omitted: boolean): string {
+  const join = omitted ? `... [The rest of the ${kind.toLowerCase()} is omitted]\n\n` : '\n\n'
+  const questions = {
+    question: `Question:\n${asked}\n\nAnswer:\n`,
+    choices: `Question and Possible Answers:\n${asked}\n\nAnswer:`,
+    query: `Query:\n${asked}\n\nAnswer:\n`,
+  }
+  return `${join}${instruction}${query === null ? 'Summary:\n' : questions[query]}`
+}
 
 export interface ScrollsExample {
   readonly id: string
@@ -33,9 +70,8 @@ export async function readScrolls(file: string, set: ScrollsSet) {
   return { items: [...examples.values()], files: [read] }
 }
 
-function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample | string {
-  if (typeof value !== 'object' || value === null) return 'not an object'
-  const record = value as Record<string, unknown>
+function understood(record: unknown, at: string, set: ScrollsSet): ScrollsExample | string {
+  if (!isObject(record)) return 'not an object'
   const text = (name: string): string => textOf(record[name]) ?? ''
   const id = typeof record['id'] === 'string' ? record['id'] : at
   const outputs = record['answers'] ?? record['output']
@@ -52,8 +88,8 @@ function understood(value: unknown, at: string, set: ScrollsSet): ScrollsExample
 
 /** A text, possibly wrapped as {text} in NarrativeQA's records. */
 function textOf(value: unknown): string | undefined {
-  if (typeof value === 'string') return value
-  return typeof value === 'object' && value !== null && 'text' in value && typeof value.text === 'string' ? value.text : undefined
+  const text = isObject(value) ? value['text'] : value
+  return typeof text === 'string' ? text : undefined
 }
 
 /** Splits SCROLLS's input: the query, a blank line, the document; choices precede that line. */

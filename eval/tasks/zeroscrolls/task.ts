@@ -9,8 +9,15 @@ import { taskData } from '../../run/task-data.ts'
 import { askedInTurn, type PreparedTask, type Task, type TaskItem } from '../../run/contract.ts'
 import { generateText, promptSizes, reachingEncoder } from '../documents/generate.ts'
 import { splitDocument } from '../../../src/text/document/plan-document.ts'
-import { articlesWithQuestions, readScrolls, type ScrollsExample } from './read.ts'
-import { documentHead, questionText, type ScrollsSet, scrollsSets } from './sets.ts'
+import {
+  articlesWithQuestions,
+  documentHead,
+  questionText,
+  readScrolls,
+  type ScrollsExample,
+  type ScrollsSet,
+  scrollsSets,
+} from './read.ts'
 
 /** Questions about, and summaries of, long documents: Tables 4 and 13 of the paper. */
 export const zeroscrolls: Task = { ...taskData('zeroscrolls'), prepare }

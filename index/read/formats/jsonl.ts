@@ -1,4 +1,4 @@
-import { parseJson, repeatedName } from '../../../base/json.ts'
+import { isObject, parseJson, repeatedName } from '../../../base/json.ts'
 import type { ColumnMap } from '../column-map.ts'
 import type { Line } from '../../../base/files.ts'
 import type { RawRow, Rejected } from '../contract.ts'
@@ -9,10 +9,6 @@ function splitContents(contents: string): { title: string; text: string } {
   if (end < 0) return { title: '', text: contents }
   const title = contents.slice(0, end).trim()
   return { title: /^".*"$/.test(title) ? title.slice(1, -1) : title, text: contents.slice(end + 1) }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Gets a member by name or by path: `document.title`. */

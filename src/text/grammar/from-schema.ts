@@ -1,4 +1,4 @@
-import { isExact } from '../../../base/json.ts'
+import { isExact, isObject } from '../../../base/json.ts'
 import { invalidRequest, type CodedError } from '../../../base/errors.ts'
 import type { Grammar, Part } from './grammar.ts'
 
@@ -127,7 +127,7 @@ function isOf(type: unknown, value: unknown): boolean {
 }
 
 function schemaAt(value: unknown, field: string): Schema {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Schema
+  if (isObject(value)) return value
   throw refused(field, 'must be an object')
 }
 

@@ -3,7 +3,7 @@ import { type Address, type Attachment, type Email, default as PostalMime } from
 import { windowsBytes, withWindowsLetters } from '../../../../index/read/decode.ts'
 import { clipped } from '../../../../base/sentences.ts'
 import { reasonOf } from '../../../../base/errors.ts'
-import { parseJson } from '../../../../base/json.ts'
+import { isObject, parseJson } from '../../../../base/json.ts'
 import { DocumentError } from '../../errors.ts'
 import { decodedAs, readText } from '../../text.ts'
 import { type Block, type BlockDocument, inline, listed, textsOf, Unread } from '../contract.ts'
@@ -168,7 +168,7 @@ function shownIn(data: Fields): string {
 }
 
 function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
+  return isObject(value) ? value : {}
 }
 
 function listOf(value: unknown): Fields[] {

@@ -1,7 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import { CodedError, unprocessable } from '../../../../base/errors.ts'
 import { instructed } from '../../../text/instruction.ts'
-import { frontIds } from '../../../text/pack.ts'
+import { frontIds, truncated } from '../../../text/pack.ts'
 import { planRead } from '../../../text/plan.ts'
 import type { ChoicesRead, LikelihoodRead, ScoreRequest } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
@@ -9,7 +9,7 @@ import { continuationIds } from './answer-tokens.ts'
 import { encodeContexts } from '../encoder/encode-contexts.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { score } from '../decoder/step-decoding.ts'
-import { BLOCK_SEPARATOR, type PromptPassage, QUESTION_START, renderPassage } from '../../../text/prompt.ts'
+import { BLOCK_SEPARATOR, QUESTION_START, renderPassage } from '../../../text/prompt.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { type MovedKeys, scoreStreaming } from '../decoder/streaming-llm.ts'
 
@@ -67,7 +67,8 @@ export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, y
   let promptTokens = 0
   for (const passage of read.passages) {
     await yieldPoint()
-    const text = `${cut(passage, Math.min(read.contextTokens, room), tokenizer)}${BLOCK_SEPARATOR}${QUESTION_START}`
+    const shown = truncated(renderPassage(passage), Math.min(read.contextTokens, room), tokenizer).text
+    const text = `${shown}${BLOCK_SEPARATOR}${QUESTION_START}`
     const bare = tokenizer.encode(text)
     const promptIds = [...frontIds(tokenizer), ...bare]
     const continuations = [continuationIds(text, bare, question, tokenizer)]
@@ -75,12 +76,6 @@ export async function likelihoodTask(model: ReaderModel, read: LikelihoodRead, y
     promptTokens += promptIds.length
   }
   return { logprobs, promptTokens }
-}
-
-function cut(passage: PromptPassage, maxTokens: number, tokenizer: ReaderModel['tokenizer']): string {
-  const text = renderPassage(passage)
-  const ids = tokenizer.encode(text, { maxTokens })
-  return ids.length < maxTokens ? text : tokenizer.decode(ids)
 }
 
 /** Scores continuations of a prompt, read at once or as a stream. @throws model_invalid and unsupported if streaming is not possible */
