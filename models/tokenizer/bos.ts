@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { tokenId, tokenText, type TokenizerFiles } from './tokenizer-json.ts'
+import { tokenText } from './token-text.ts'
+import { tokenId, type TokenizerFiles } from './tokenizer-json.ts'
 
 /** Post-processors of tokenizer.json that add tokens before a text. */
 const TemplateSchema = Type.Object({

@@ -1,5 +1,4 @@
 import { Type, type Static } from 'typebox'
-import { isObject } from '../../base/json.ts'
 
 const Id = Type.Integer({ minimum: 0 })
 const Part = Type.Unsafe<object | null>(Type.Union([Type.Object({}), Type.Null()]))
@@ -21,12 +20,6 @@ export type TokenizerJson = Static<typeof TokenizerJsonSchema>
 /** `tokenizer_config.json`: settings in addition to the tokenizer, passed on unchanged. */
 export const TokenizerConfigSchema = Type.Record(Type.String(), Type.Unknown())
 export type TokenizerConfig = Static<typeof TokenizerConfigSchema>
-
-/** The text of a token of tokenizer_config.json, given as a string or as an object with its content. */
-export function tokenText(value: unknown): string | undefined {
-  const text = isObject(value) ? value['content'] : value
-  return typeof text === 'string' ? text : undefined
-}
 
 /** The two objects that @huggingface/tokenizers' Tokenizer takes. */
 export interface TokenizerFiles {

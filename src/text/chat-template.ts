@@ -1,6 +1,6 @@
 import { Template } from '@huggingface/jinja'
 import { CodedError, invalidField, reasonOf } from '../../base/errors.ts'
-import { tokenText } from '../../models/tokenizer/tokenizer-json.ts'
+import { tokenText } from '../../models/tokenizer/token-text.ts'
 
 /** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own (chat_template.jinja, tokenizer_config.json). */
 export const CHAT_TEMPLATES = ['none', 'inst', 'tokenizer'] as const
