@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { at } from '../base/at.ts'
+import { at, sum } from '../base/at.ts'
 
 /** Number of partitions. Each grows by itself, so that no growth takes longer than a few milliseconds. */
 const PARTS = 1024
@@ -37,6 +37,10 @@ export class IdMap {
     return part.get(key)
   }
 
+  get size(): number {
+    return sum(this.#parts.map(({ used }) => used))
+  }
+
   #place(id: string): { readonly part: Part; readonly key: Pair } {
     const digest = createHash('sha256').update(id).digest()
     const key = { low: digest.readUInt32LE(0), high: digest.readUInt32LE(4) || 1 }
@@ -45,19 +49,9 @@ export class IdMap {
 }
 
 /** Set of ids with 11 to 16 bytes per entry: 21 million fit in 0.35 GB. Ids are compared as in `IdMap`. */
-export class IdSet {
-  readonly #ids = new IdMap(2)
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
-
-  /** Adds an id; false if it was present. */
-  add(id: string): boolean {
-    const isNew = this.#ids.add(id)
-    if (isNew) this.#size++
-    return isNew
+export class IdSet extends IdMap {
+  constructor() {
+    super(2)
   }
 }
 
@@ -65,7 +59,7 @@ export class IdSet {
 class Part {
   readonly #width: 2 | 3
   #slots: Uint32Array
-  #used = 0
+  used = 0
 
   constructor(width: 2 | 3) {
     this.#width = width
@@ -73,11 +67,11 @@ class Part {
   }
 
   add(pair: Pair, value: number): boolean {
-    if (this.#used + 1 > (this.#slots.length / this.#width) * FULL) this.#grow()
+    if (this.used + 1 > (this.#slots.length / this.#width) * FULL) this.#grow()
     const slot = this.#find(this.#slots, pair)
     if (this.#slots[slot + 1] !== 0) return false
     this.#put(this.#slots, slot, pair, value)
-    this.#used++
+    this.used++
     return true
   }
 

@@ -29,22 +29,12 @@ import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
 import { benchOptions, machine, measureLimits, quantile } from '../measure.ts'
 import { goldensPart, type PartOptions, type PartResult, zeroKeysPart } from '../../test/inference/provider-outputs.ts'
 import { stageLines } from './stages.ts'
-import { buildShape, makeShape, SHAPE_NAMES } from './whole-shape.ts'
+import { buildShape, makeShape, SHAPE_NAMES, WEIGHT_BYTES } from './whole-shape.ts'
 
 const K = 10
 /** Exact match of a shipped reader on these questions in f32, less four standard errors of 200 of them. */
 const LEAST_EXACT_MATCH = { tiny: 0.78, reader: 0.64 } as const
 const CHECKPOINTS = { tiny: 'models/tiny/checkpoint/cepe', reader: 'models/reader/checkpoint/smollm2-135m-qa' } as const
-/** Bytes per weight read for each token; 4 bits with one f32 scale per 128. */
-const TOKEN_BYTES: Readonly<Record<Dtype, number>> = {
-  f32: 4,
-  f16: 2,
-  int8: 1,
-  'int8-blocks': 1.1,
-  'int8+int4': 0.53,
-  int4: 0.53,
-  'f16-int4': 0.53,
-}
 
 const options = benchOptions({
   provider: 'cuda',
@@ -109,7 +99,7 @@ async function shapePart({ folder, dtype, provider }: PartOptions): Promise<Part
   const made = await makeShape(folder, options.word('shape', SHAPE_NAMES), [dtype])
   const built = await buildShape(made, modelDir, dtype)
   const limits = await (machineLimits ??= measureLimits(threads, provider))
-  const stages = { modelDir, config: made.config, provider, threads, limits, weightBytes: TOKEN_BYTES[dtype] }
+  const stages = { modelDir, config: made.config, provider, threads, limits, weightBytes: WEIGHT_BYTES[dtype].token }
   const [ks, kDecoders] = [options.integers('k'), options.integers('k-decoder')]
   const lines = [
     `Random f16 checkpoint of ${(made.bytes / 1e9).toFixed(2)} GB, written in ${made.seconds.toFixed(0)} s. ${built}`,

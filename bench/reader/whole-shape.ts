@@ -34,15 +34,15 @@ export function shapeConfig(name: string, depth: { readonly layers?: number; rea
   }
 }
 
-/** Maximum bytes on disk per weight. */
-const WEIGHT_BYTES: Readonly<Record<Dtype, number>> = {
-  f32: 4,
-  f16: 2,
-  int8: 1.15,
-  'int8-blocks': 1.2,
-  'int8+int4': 1.7,
-  int4: 0.85,
-  'f16-int4': 0.85,
+/** Bytes per weight: on disk at most, and read for each token (4 bits with one f32 scale per 128). */
+export const WEIGHT_BYTES: Readonly<Record<Dtype, { readonly disk: number; readonly token: number }>> = {
+  f32: { disk: 4, token: 4 },
+  f16: { disk: 2, token: 2 },
+  int8: { disk: 1.15, token: 1 },
+  'int8-blocks': { disk: 1.2, token: 1.1 },
+  'int8+int4': { disk: 1.7, token: 0.53 },
+  int4: { disk: 0.85, token: 0.53 },
+  'f16-int4': { disk: 0.85, token: 0.53 },
 }
 const CHECKPOINT_BYTES = 2
 const SHARDS = 4
@@ -57,7 +57,7 @@ const BESIDE_BYTES = 2 ** 30
  */
 export async function makeShape(folder: string, shape: string, dtypes: readonly Dtype[]) {
   const content = shapeConfig(shape)
-  const largest = Math.max(...dtypes.map((dtype) => WEIGHT_BYTES[dtype]))
+  const largest = Math.max(...dtypes.map((dtype) => WEIGHT_BYTES[dtype].disk))
   const dir = join(folder, 'checkpoint')
   const isThere = await exists(join(dir, LAST_FILE))
   if (!isThere) await requireFree(folder, parametersOf(content) * (CHECKPOINT_BYTES + largest) + (shape === 'small' ? 0 : BESIDE_BYTES))

@@ -1,11 +1,11 @@
 import { modelId } from '../../models/manifest.ts'
-import { usableCores } from '../../src/inference/pool/allotment.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
 import type { Embedder, Generator, Reader } from '../../src/inference/contract.ts'
 import { createEmbedder } from '../../src/inference/pool/models/create-embedder.ts'
 import { createReader } from '../../src/inference/pool/models/create-reader.ts'
+import { deviceOptions } from '../../src/service/models.ts'
 import { ensureReader, ensureRetriever } from '../../src/service/setup.ts'
 import { loadTokenizer } from '../../src/text/tokenizer.ts'
 
@@ -20,10 +20,7 @@ export type ReaderClient = Awaited<ReturnType<typeof createReaderClient>>
 export async function createReaderClient(overrides: Partial<Record<keyof Config, unknown>> = {}) {
   const config = loadConfig(overrides)
   await ensureReader(config, createProgress)
-  const common = {
-    threads: config.THREADS ?? usableCores(),
-    provider: config.PROVIDER === 'cuda' ? ({ name: 'cuda', deviceId: config.DEVICE_ID } as const) : ({ name: 'cpu' } as const),
-  }
+  const common = deviceOptions(config)
   const reader = await createReader({ ...common, modelDir: config.READER_DIR, promptCacheBytes: 0, stateCacheBytes: 0 })
   let embedder: ReturnType<typeof createEmbedder> | undefined
   const started = (): Promise<Embedder> =>

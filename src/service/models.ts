@@ -120,10 +120,14 @@ export async function openEmbedding(config: Config, log?: Log) {
   return { model: embeddingModel(embedder.manifest), embed: bulkEmbed(embedder), close: () => embedder.close({ drainMs: 0 }) }
 }
 
+/** Where models run. */
+export function deviceOptions({ THREADS, PROVIDER, DEVICE_ID: deviceId }: Config): Pick<ProcessOptions, 'threads' | 'provider'> {
+  return { threads: THREADS ?? usableCores(), provider: PROVIDER === 'cuda' ? { name: 'cuda', deviceId } : { name: 'cpu' } }
+}
+
 function processOptions(config: Config, log?: Log): Omit<ProcessOptions, 'modelDir'> {
   return {
-    threads: config.THREADS ?? usableCores(),
-    provider: config.PROVIDER === 'cuda' ? { name: 'cuda', deviceId: config.DEVICE_ID } : { name: 'cpu' },
+    ...deviceOptions(config),
     maxQueue: config.QUEUE,
     maxRunMs: config.MAX_RUN_MS,
     log,
