@@ -118,6 +118,29 @@ await t.test('several values are written as JSON: no white space begins a string
   }
 })
 
+await t.test('the tokens of a string that stands next to other values are those of the answer in words', async (t) => {
+  const { tokens: words, text } = await reader.answer({ ...asked, topTokens: 2 })
+  for (const properties of [
+    { answer: { type: 'string' }, sure: { type: 'boolean' } },
+    { kind: { enum: [text, 'Lima'] }, answer: { type: 'string' } },
+    { canberra: { type: 'string' }, sure: { type: 'boolean' } },
+  ]) {
+    const { written } = await reader.answer({ ...asked, topTokens: 2, grammar: object(properties) })
+    const tokens = written?.tokens ?? []
+    const at = tokens.findIndex(
+      ({ logprob }, i) => logprob !== 0 && tokens[i]?.text === words?.[0]?.text && tokens[i + 1]?.text.startsWith('"'),
+    )
+    t.same(tokens.slice(at, at + (words?.length ?? 0)), words)
+    t.equal(
+      tokens
+        .map(({ text }) => text)
+        .join('')
+        .trimStart(),
+      written?.text,
+    )
+  }
+})
+
 await t.test('sampling reads the passages that the greedy answer is from', async (t) => {
   const plain = await reader.answer(asked)
   for (const temperature of [0.01, 1, 5]) {

@@ -174,7 +174,10 @@ async function inForm(
     // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
     const logprobs = (json.tokens ?? []).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
     const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
-    return { inWords: isLess ? { ...said, logprobs } : said, written: { ...writtenOf(json), stopped: json.stopped && isWhole } }
+    return {
+      inWords: isLess ? { ...said, logprobs } : said,
+      written: { ...writtenOf(json), tokens: json.tokens && withAnswer(json.tokens, said.tokens), stopped: json.stopped && isWhole },
+    }
   }
   const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)
   return { inWords: value, written: framed(value, words.json(value.text), isWhole) }
@@ -188,10 +191,40 @@ function framed({ text: answer, stopped, logprobs, tokens }: Answer, text: strin
 
 /** Tokens of a JSON text around an answer; one for all of it if the answer does not stand in it as it is. */
 function framedTokens(tokens: readonly AnswerToken[], text: string): AnswerToken[] {
-  const escaped = tokens.map((token) => ({ ...token, text: JSON.stringify(token.text).slice(1, -1) }))
-  const answer = escaped.map(({ text }) => text).join('')
+  const escaped = tokens.map(escapedToken)
+  const answer = textOf(escaped)
   const from = answer === '' ? -1 : text.lastIndexOf(answer)
   if (from < 0) return [{ text, logprob: tokens.reduce((sum, { logprob }) => sum + logprob, 0), top: [] }]
   const fixed = (part: string): AnswerToken[] => (part === '' ? [] : [{ text: part, logprob: 0, top: [] }])
   return [...fixed(text.slice(0, from)), ...escaped, ...fixed(text.slice(from + answer.length))]
+}
+
+/** Tokens of JSON with those of the answer in words for the fixed ones that write it, whose log-probability is 0. */
+function withAnswer(tokens: readonly AnswerToken[], said: readonly AnswerToken[] = []): AnswerToken[] {
+  const words = said.map(escapedToken)
+  const [json, value] = [textOf(tokens), textOf(words)]
+  const part = (from: number, to: number): AnswerToken[] => {
+    let end = 0
+    return tokens.flatMap((token) => {
+      const start = end
+      end += token.text.length
+      const text = token.text.slice(Math.max(0, from - start), Math.max(0, to - start))
+      return text === '' ? [] : { ...token, text }
+    })
+  }
+  for (const { 0: colon, index } of json.matchAll(/:\s*"/g)) {
+    const from = index + colon.length
+    const to = from + value.length
+    if (value !== '' && json.startsWith(`${value}"`, from) && part(from, to).every(({ logprob }) => logprob === 0))
+      return [...part(0, from), ...words, ...part(to, json.length)]
+  }
+  return [...tokens]
+}
+
+function escapedToken(token: AnswerToken): AnswerToken {
+  return { ...token, text: JSON.stringify(token.text).slice(1, -1) }
+}
+
+function textOf(tokens: readonly AnswerToken[]): string {
+  return tokens.map(({ text }) => text).join('')
 }
