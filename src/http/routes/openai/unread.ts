@@ -29,7 +29,7 @@ const NOTHING: ReadonlyMap<string, TSchema> = new Map<string, TSchema>([
   ['function_call', NoneOrAuto],
   ['response_format', Text],
   ['text', Type.Object({ format: Type.Optional(Text), verbosity: Type.Optional(Type.Unknown()) }, { additionalProperties: false })],
-  ['truncation', Type.Literal('disabled')],
+  ['truncation', Type.Enum(['auto', 'disabled'])],
   ['background', Off],
   ['include', Empty],
   ['stream_options', Type.Object({ include_obfuscation: Type.Optional(Off) }, { additionalProperties: false })],

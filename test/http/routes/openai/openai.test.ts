@@ -310,6 +310,12 @@ t.test('fields that request nothing are accepted in every way of writing that; o
     ['"text"', 400],
   ] as const)
     t.equal(await statusOf('responses', `{"model":"fake","input":"q","text":${text}}`), status, text)
+  for (const [truncation, status] of [
+    ['auto', 200],
+    ['disabled', 200],
+    ['middle', 400],
+  ] as const)
+    t.equal(await statusOf('responses', `{"model":"fake","input":"q","truncation":"${truncation}"}`), status, truncation)
 })
 
 t.test('a client that goes away takes its question with it', async (t) => {
