@@ -15,6 +15,15 @@ export function present<T>(value: T | undefined): T {
   return value
 }
 
+/** The value of a key; made and kept if there is none yet. */
+export function keptOrMade<Key, Value>(kept: Map<Key, Value>, key: Key, make: () => Value): Value {
+  const known = kept.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  kept.set(key, made)
+  return made
+}
+
 export function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
+import { keptOrMade } from '../../base/at.ts'
 import type { Passage } from '../../index/contract.ts'
 import { isExact, isObject, parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
@@ -42,9 +43,7 @@ export async function readCorpus(file: string) {
   for await (const item of readPassageFile(file)) {
     if (!('passage' in item)) continue
     passages.push(item.passage)
-    const known = byTitle.get(item.passage.title)
-    if (known) known.push(item.passage)
-    else byTitle.set(item.passage.title, [item.passage])
+    keptOrMade(byTitle, item.passage.title, () => []).push(item.passage)
   }
   return { passages, byTitle }
 }

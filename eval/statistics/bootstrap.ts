@@ -1,4 +1,4 @@
-import { at, mean, wilson } from '../../base/at.ts'
+import { at, keptOrMade, mean, wilson } from '../../base/at.ts'
 import { seededRandom } from '../../base/random.ts'
 
 /** A mean with its 95 % interval. */
@@ -37,11 +37,7 @@ function interval(values: readonly number[]): Pick<Estimate, 'low' | 'high'> {
 /** Sums of the values of each cluster, sorted by name and value, so that results do not depend on the order of answers. */
 function clustersOf(samples: readonly Sample[]) {
   const values = new Map<string, number[]>()
-  for (const { cluster, value } of samples) {
-    const known = values.get(cluster)
-    if (known === undefined) values.set(cluster, [value])
-    else known.push(value)
-  }
+  for (const { cluster, value } of samples) keptOrMade(values, cluster, () => []).push(value)
   return [...values]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, list]) => ({ sum: list.sort((a, b) => a - b).reduce((sum, value) => sum + value, 0), count: list.length }))

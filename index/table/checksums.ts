@@ -3,6 +3,7 @@ import { appendFile, readdir, rm, stat } from 'node:fs/promises'
 import { basename, join, relative, sep } from 'node:path'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
+import { keptOrMade } from '../../base/at.ts'
 import { ageOf } from '../../base/locks/clock.ts'
 import { orAbsent } from '../../base/exists.ts'
 import { sha256OfFile } from '../../base/files.ts'
@@ -58,8 +59,7 @@ async function readList(path: string, recorded = new Map<string, Set<string>>())
     const value = parseJson(line)
     // A torn line.
     if (!Value.Check(ChecksumSchema, value)) continue
-    const known = recorded.get(value.file) ?? new Set()
-    recorded.set(value.file, known.add(value.sha256))
+    keptOrMade(recorded, value.file, () => new Set()).add(value.sha256)
   }
   return recorded
 }

@@ -1,3 +1,4 @@
+import { keptOrMade } from '../../base/at.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { tableOf } from './alias.ts'
 import type { Table } from '../table/lance.ts'
@@ -25,8 +26,7 @@ function folderOf({ dir, storedAs }: Stored): string {
 export async function pinForReading(table: Stored): Promise<AsyncDisposable> {
   const key = keyOf(table)
   const mine = { at: Date.now() - STALE_READ_MS }
-  const all = ownPins.get(key) ?? new Set()
-  ownPins.set(key, all.add(mine))
+  const all = keptOrMade(ownPins, key, () => new Set()).add(mine)
   const release = await storeOf(table.dir).marks.put(folderOf(table), `${table.storedAs}~${mine.at}`)
   return {
     [Symbol.asyncDispose]: async () => {

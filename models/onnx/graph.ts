@@ -1,5 +1,5 @@
 import type { AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './proto.ts'
-import { at, present } from '../../base/at.ts'
+import { at, keptOrMade, present } from '../../base/at.ts'
 import { ATTRIBUTE, EXTERNAL } from './proto.ts'
 import { CONTRIB_DOMAIN, CONTRIB_OPSET, ELEMS, fixedSize, formatShape, GraphError, OPSET, type Elem, type Shape } from './shapes.ts'
 
@@ -108,20 +108,12 @@ export class Graph {
     if (fixedSize(shape) * ELEMS[elem].bytes !== bytes.length)
       throw new GraphError(`constant ${formatShape(shape)} has ${bytes.length} bytes`)
     const key = `${elem}${formatShape(shape)}${Buffer.from(bytes).toString('base64')}`
-    const known = this.#constants.get(key)
-    if (known) return known.value
-    const value = this.#value(`/constants/${this.#constants.size}`, elem, shape)
-    this.#constants.set(key, { value, bytes })
-    return value
+    return keptOrMade(this.#constants, key, () => ({ value: this.#value(`/constants/${this.#constants.size}`, elem, shape), bytes })).value
   }
 
   /** A weight, visible in every body; equal names are the same value. */
   weight(weight: Weight): Value {
-    const known = this.#weights.get(weight.name)
-    if (known) return known.value
-    const value = this.#value(weight.name, weight.elem, weight.shape)
-    this.#weights.set(weight.name, { value, weight })
-    return value
+    return keptOrMade(this.#weights, weight.name, () => ({ value: this.#value(weight.name, weight.elem, weight.shape), weight })).value
   }
 
   /** Appends one operator to the current body. Nulls are omitted optional inputs and outputs; returns the present outputs. */

@@ -1,4 +1,5 @@
 import path from 'node:path'
+import { keptOrMade } from '../../base/at.ts'
 import { CodedError, invalidModel, reasonOf, orThrow } from '../../base/errors.ts'
 import { readRegular } from '../../base/exists.ts'
 import { isObject } from '../../base/json.ts'
@@ -62,12 +63,8 @@ export async function loadTokenizer(
     chatWrap: (template: ChatTemplate, earlier?: readonly Turn[]) => chatWrap(template, files.config, bosId !== null, earlier),
     /** All ids whose text contains `text`, and the end-of-sequence ids, ascending: generation stops at any of them. */
     stopIds: (text: string): number[] => {
-      const known = stops.get(text)
-      if (known) return [...known]
-      const containing = [...tokenizer.get_vocab(true).values()].filter((id) => decode([id]).includes(text))
-      const ids = [...new Set([...containing, ...eosIds])].sort((a, b) => a - b)
-      stops.set(text, ids)
-      return [...ids]
+      const containing = () => [...tokenizer.get_vocab(true).values()].filter((id) => decode([id]).includes(text))
+      return [...keptOrMade(stops, text, () => [...new Set([...containing(), ...eosIds])].sort((a, b) => a - b))]
     },
   }
 }

@@ -1,6 +1,6 @@
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { present } from '../../../base/at.ts'
+import { at, present } from '../../../base/at.ts'
 import { messageOf } from '../../../base/errors.ts'
 import { readRegular } from '../../../base/exists.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
@@ -28,37 +28,25 @@ interface TableRun {
 
 /** The paper's Table 7: one row per method, per dataset one column per k, exact match in percent; published scores as rows of their own. */
 export function resultsTable(runs: readonly TableRun[]): Block {
-  const columns = runs.flatMap((run) =>
-    [...new Set(run.summary.settings.map(({ k }) => k).filter((k) => k > 0))].sort((a, b) => a - b).map((k, i) => ({ run, k, i })),
+  const measured = runs.map(({ summary: { settings } }) =>
+    settings.map(({ method, k, exactMatch }) => ({ row: method, k, cell: withInterval(exactMatch, TABLE_DIGITS) })),
   )
-  const rows = <S extends { readonly method: string; readonly k: number }>(
-    suffix: string,
-    scoresOf: (run: TableRun) => readonly S[],
-    show: (score: S) => string,
-  ) =>
-    [...new Set(runs.flatMap((run) => scoresOf(run).map(({ method }) => method)))].map((method) => [
-      method + suffix,
-      ...columns.map(({ run, k, i }) => {
-        // A method without k (closed-book) has one score, in the first column of its dataset.
-        const score = scoresOf(run).find((known) => known.method === method && (known.k === k || (known.k === 0 && i === 0)))
-        return score ? show(score) : ''
-      }),
+  const published = runs.map((run) =>
+    run.published.map(({ method, k, exact_match }) => ({ row: `${method} (published)`, k, cell: exact_match.toFixed(TABLE_DIGITS) })),
+  )
+  const columns = measured.flatMap((scores, run) =>
+    [...new Set(scores.map(({ k }) => k).filter((k) => k > 0))].sort((a, b) => a - b).map((k, i) => ({ run, k, i })),
+  )
+  const rowsOf = (scores: typeof measured): string[][] =>
+    [...new Set(scores.flat().map(({ row }) => row))].map((name) => [
+      name,
+      // A method without k (closed-book) has one score, in the first column of its dataset.
+      ...columns.map(
+        ({ run, k, i }) => scores[run]?.find(({ row, k: of }) => row === name && (of === k || (of === 0 && i === 0)))?.cell ?? '',
+      ),
     ])
-  return table(
-    ['exact match (%)', ...columns.map(({ run, k }) => `${run.dataset} k = ${k}`)],
-    [
-      ...rows(
-        '',
-        ({ summary }) => summary.settings,
-        ({ exactMatch }) => withInterval(exactMatch, TABLE_DIGITS),
-      ),
-      ...rows(
-        ' (published)',
-        ({ published }) => published,
-        (score) => score.exact_match.toFixed(TABLE_DIGITS),
-      ),
-    ],
-  )
+  const header = columns.map(({ run, k }) => `${at(runs, run).dataset} k = ${k}`)
+  return table(['exact match (%)', ...header], [...rowsOf(measured), ...rowsOf(published)])
 }
 
 export function metricsTable({ settings }: Summary): Block {

@@ -2,6 +2,7 @@ import type { FastifySchemaCompiler } from 'fastify'
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
 import Value from 'typebox/value'
+import { keptOrMade } from '../../../base/at.ts'
 import fastJsonStringify, { type AnySchema } from 'fast-json-stringify'
 
 /** Compiles a schema; whatever is not a body comes as text and is converted first. */
@@ -24,9 +25,5 @@ const compiled = new Map<string, Serialize>()
 export function serializerCompiler({ schema }: { readonly schema: AnySchema }): Serialize {
   // What is only for the documentation does not count.
   const key = JSON.stringify({ ...schema, description: undefined, headers: undefined })
-  const known = compiled.get(key)
-  if (known) return known
-  const serialize = fastJsonStringify(schema)
-  compiled.set(key, serialize)
-  return serialize
+  return keptOrMade(compiled, key, (): Serialize => fastJsonStringify(schema))
 }

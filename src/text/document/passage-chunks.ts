@@ -1,4 +1,4 @@
-import { at } from '../../../base/at.ts'
+import { at, keptOrMade } from '../../../base/at.ts'
 import { type DocumentChunk, type DocumentRequest, type DocumentSplit, tooLong } from './request.ts'
 import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
@@ -113,9 +113,7 @@ function lastUnits(units: readonly CountedUnit[], end: number, tokens: number): 
 /** Title and heading of a chunk with their token count; a title of more than half a chunk is dropped. */
 function titlesFor(title: string, chunkTokens: number, tokenizer: PromptTokenizer) {
   const known = new Map<string, { readonly title: string; readonly tokens: number }>()
-  return (heading: string): { readonly title: string; readonly tokens: number } => {
-    const found = known.get(heading)
-    if (found) return found
+  const titleOf = (heading: string) => {
     const candidates = [[title, heading], [heading], [title], []].map((parts) =>
       [...new Set(parts)].filter((part) => part !== '').join(': '),
     )
@@ -123,10 +121,9 @@ function titlesFor(title: string, chunkTokens: number, tokenizer: PromptTokenize
       title: candidate,
       tokens: tokenizer.encode(renderPassage({ title: candidate, text: '' }), { maxTokens: chunkTokens }).length,
     }))
-    const chosen = counted.find(({ tokens }) => tokens <= chunkTokens >> 1) ?? at(counted, counted.length - 1)
-    known.set(heading, chosen)
-    return chosen
+    return counted.find(({ tokens }) => tokens <= chunkTokens >> 1) ?? at(counted, counted.length - 1)
   }
+  return (heading: string) => keptOrMade(known, heading, () => titleOf(heading))
 }
 
 function isHeading(text: string, { start, heading }: TextUnit): boolean {

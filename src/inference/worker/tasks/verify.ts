@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { at } from '../../../../base/at.ts'
+import { at, keptOrMade } from '../../../../base/at.ts'
 import { unsupported } from '../../../../models/errors.ts'
 import { loadManifest } from '../../../../models/folder.ts'
 import { checkFiles } from '../../../../models/integrity.ts'
@@ -31,11 +31,8 @@ async function openModel(dir: string): Promise<OpenModel & AsyncDisposable> {
   const manifest = await loadManifest(dir)
   await checkFiles(dir, manifest)
   const graphs = new Map<string, Promise<Graph>>()
-  const graph = (file: string): Promise<Graph> => {
-    const loaded = graphs.get(file) ?? loadGraph(path.join(dir, file), { threads: 1, provider: { name: 'cpu' } })
-    graphs.set(file, loaded)
-    return loaded
-  }
+  const graph = (file: string): Promise<Graph> =>
+    keptOrMade(graphs, file, () => loadGraph(path.join(dir, file), { threads: 1, provider: { name: 'cpu' } }))
   return {
     manifest,
     graph,
