@@ -11,7 +11,7 @@ import { TABLE_NAME } from '../table-name.ts'
  * A value per table name that points at the stored table serving it. A rebuild is written to a table of its own and goes live by one write
  * of this value, under the writer lock.
  */
-const AliasSchema = Type.Object({ stored_as: Type.String() })
+const AliasSchema = Type.Object({ stored_as: Type.String({ pattern: '^[\\w-]+(\\.[\\w-]+)?$' }) })
 
 /** @throws invalid_request for an invalid table name */
 export function checkTableName(name: string): string {
@@ -77,7 +77,7 @@ export async function readAlias(location: TableLocation): Promise<string | undef
   const path = aliasPath(location)
   const value = await storeOf(dir).values.read(path)
   if (value === undefined) return undefined
-  if (Value.Check(AliasSchema, value) && new RegExp(`^${table}(\\.[\\w-]+)?$`).test(value.stored_as)) {
+  if (Value.Check(AliasSchema, value) && tableOf(value.stored_as) === table) {
     const identity = await storeOf(dir).files.identity(dir)
     const { tables = new Set<string>() } = found.get(dir) ?? {}
     found.set(dir, { identity, tables: tables.add(table) })

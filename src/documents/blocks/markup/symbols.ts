@@ -1,7 +1,6 @@
+import { codePoint } from 'dingbat-to-unicode'
 import type { Element } from 'domhandler'
 import { ancestors, textOf } from './text.ts'
-
-import { codePoint } from 'dingbat-to-unicode'
 
 /** A letter that each font of symbols has. */
 const ANY = 0x41

@@ -195,30 +195,35 @@ function framedTokens(tokens: readonly AnswerToken[], text: string): AnswerToken
   const answer = textOf(escaped)
   const from = answer === '' ? -1 : text.lastIndexOf(answer)
   if (from < 0) return [{ text, logprob: tokens.reduce((sum, { logprob }) => sum + logprob, 0), top: [] }]
-  const fixed = (part: string): AnswerToken[] => (part === '' ? [] : [{ text: part, logprob: 0, top: [] }])
-  return [...fixed(text.slice(0, from)), ...escaped, ...fixed(text.slice(from + answer.length))]
+  return put(escaped, from, [{ text, logprob: 0, top: [] }])
 }
 
 /** Tokens of JSON with those of the answer in words for the fixed ones that write it, whose log-probability is 0. */
 function withAnswer(tokens: readonly AnswerToken[], said: readonly AnswerToken[] = []): AnswerToken[] {
   const words = said.map(escapedToken)
   const [json, value] = [textOf(tokens), textOf(words)]
-  const part = (from: number, to: number): AnswerToken[] => {
-    let end = 0
-    return tokens.flatMap((token) => {
-      const start = end
-      end += token.text.length
-      const text = token.text.slice(Math.max(0, from - start), Math.max(0, to - start))
-      return text === '' ? [] : { ...token, text }
-    })
-  }
   for (const { 0: colon, index } of json.matchAll(/:\s*"/g)) {
     const from = index + colon.length
-    const to = from + value.length
-    if (value !== '' && json.startsWith(`${value}"`, from) && part(from, to).every(({ logprob }) => logprob === 0))
-      return [...part(0, from), ...words, ...part(to, json.length)]
+    const isFixed = tokensIn(tokens, from, from + value.length).every(({ logprob }) => logprob === 0)
+    if (value !== '' && json.startsWith(`${value}"`, from) && isFixed) return put(words, from, tokens)
   }
   return [...tokens]
+}
+
+/** Tokens with others for those that stand at an offset of their text. */
+function put(words: readonly AnswerToken[], from: number, tokens: readonly AnswerToken[]): AnswerToken[] {
+  return [...tokensIn(tokens, 0, from), ...words, ...tokensIn(tokens, from + textOf(words).length, Infinity)]
+}
+
+/** The tokens of a part of a text, cut to it. */
+function tokensIn(tokens: readonly AnswerToken[], from: number, to: number): AnswerToken[] {
+  let end = 0
+  return tokens.flatMap((token) => {
+    const start = end
+    end += token.text.length
+    const text = token.text.slice(Math.max(0, from - start), Math.max(0, to - start))
+    return text === '' ? [] : { ...token, text }
+  })
 }
 
 function escapedToken(token: AnswerToken): AnswerToken {
