@@ -6,8 +6,8 @@ import { BLOCKS, checkDepth, codeText, isSkipped, textOf } from './text.ts'
 import { elementsIn, tidy } from './tidy.ts'
 
 const HEADING = /^h([0-6])$/
-/** What stands between the links of a menu. */
-const MARKS = /^[\s|[\]<>\u00ab\u00bb\u00b7\u2022]*$/
+/** What stands between the links of a menu, and no empty check box. */
+const MARKS = /^(?![^]*\[ \])[\s|[\]<>\u00ab\u00bb\u00b7\u2022]*$/
 
 /** Blocks of elements of HTML that a parser has made. @throws as `markupBlocks` */
 export function madeBlocks(nodes: readonly AnyNode[]): Block[] {
@@ -15,14 +15,18 @@ export function madeBlocks(nodes: readonly AnyNode[]): Block[] {
   return markupBlocks(nodes)
 }
 
-/** Converts parsed HTML to blocks, in document order. @throws document_invalid if elements are nested too deeply */
-export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
+/**
+ * Converts parsed HTML to blocks, in document order.
+ * @param isCell of a table, where a mark alone is a value
+ * @throws document_invalid if elements are nested too deeply
+ */
+export function markupBlocks(nodes: readonly AnyNode[], depth = 0, isCell = false): Block[] {
   const blocks: Block[] = []
   let text = ''
   const endParagraph = (): void => {
     const paragraph = inline(text)
     text = ''
-    if (!MARKS.test(paragraph)) blocks.push({ kind: 'paragraph', text: paragraph })
+    if (isCell ? paragraph !== '' : !MARKS.test(paragraph)) blocks.push({ kind: 'paragraph', text: paragraph })
   }
   const push = (block: Block): void => {
     endParagraph()
@@ -59,12 +63,12 @@ export function markupBlocks(nodes: readonly AnyNode[], depth = 0): Block[] {
 
 /** The text of a cell in one line; a list in it reads "one, two", a table "(name: value; name: value), (name: value)". */
 function cellText(nodes: readonly AnyNode[], depth: number): string {
-  return markupBlocks(nodes, depth)
+  return markupBlocks(nodes, depth, true)
     .map((block) => {
       if ('text' in block) return inline(block.text)
       const isTable = block.kind === 'table' && block.rows.some((row) => row.includes('; '))
       return textsOf(block)
-        .map((line) => (isTable ? `(${line})` : line.replace(/^[\s-]+/, '')))
+        .map((line) => (isTable ? `(${line})` : line.replace(/^\s*- /, '')))
         .join(', ')
     })
     .join(' ')

@@ -34,8 +34,8 @@ const TYPED = /^(?:text|search|email|number|range|tel|url|date|time|datetime-loc
 /** Elements that are rewritten like others. */
 const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', meter: 'input', progress: 'input' }))
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
-/** A check box that an export draws by a class. */
-const BOX = /\bcheckbox-(on|off)\b/
+/** A check box that an export draws by a class, and values of attributes that switch one on. */
+const [BOX, CHECKED] = [/\bcheckbox-(on|off)\b/, /^(?:on|true|done|checked)$/i]
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
 const MOST_ABOVE = 3
@@ -152,8 +152,10 @@ function rewrite(element: Element): void {
   const { role = '', 'aria-level': level = '' } = attribs
   if (role === 'heading') element.name = `h${/^[1-6]$/.exec(level)?.[0] ?? '2'}`
   else if (name === 'div' || name === 'span') element.name = ROLES[role] ?? name
-  const [, box] = BOX.exec(attribs.class ?? '') ?? []
-  if (box !== undefined) return say(element, apart(element, box === 'on' ? '[x] ' : '[ ] '))
+  const box = boxOf(element)
+  if (box !== undefined && textOf(children) === '') return say(element, apart(element, box))
+  if (box !== undefined && DomUtils.getElementsByTagName('input', children, true, 1).length === 0)
+    DomUtils.prependChild(element, new Text(box))
   const font = fontOf(element)
   if (font !== undefined) showSymbols(element, font)
   if ((element.name === 'span' || name === 'a') && SHOWN_APART.test(attribs.style ?? '')) element.name = 'div'
@@ -207,6 +209,15 @@ function rewrite(element: Element): void {
     case 'q':
       return say(element, `"${textOf(children)}"`)
   }
+}
+
+/** What shows the state of a check box that is no input: that of an export or an editor, or of a task of Confluence. */
+function boxOf({ name, attribs }: Element): string | undefined {
+  const { class: names = '', role = '', 'aria-checked': checked, 'data-list': list = '', 'data-inline-task-id': task } = attribs
+  const own = BOX.exec(names)?.[1] ?? attribs['data-checked'] ?? attribs['data-task-state'] ?? /^(?:un)?checked$/.exec(list)?.[0]
+  const inRole = /^(?:checkbox|radio|switch)$/.test(role) && name !== 'input' ? checked : undefined
+  const state = own ?? inRole ?? (task === undefined ? undefined : (/(?<![\w-])checked(?![\w-])/.exec(names)?.[0] ?? ''))
+  return state === undefined ? undefined : CHECKED.test(state) ? '[x] ' : '[ ] '
 }
 
 function isStruck({ name, attribs }: Element): boolean {

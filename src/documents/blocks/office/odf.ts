@@ -11,7 +11,7 @@ import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, elementText, made, nested, parseXml, textIn } from '../markup/xml.ts'
 import { openZip, type ZipDocument } from '../zip.ts'
-import { partText, shownDate } from './parts.ts'
+import { partText, shownDate, signed } from './parts.ts'
 
 interface List {
   readonly style: string
@@ -40,8 +40,10 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const reader = new Reader([...elementsIn(styles.children), ...elements], await formulasOf(zip, elements), type === 'ods')
   const blocksOf = (nodes: readonly AnyNode[]) => madeBlocks(reader.read(nodes))
   const pages = elements.filter(({ name }) => name === 'page')
-  for (const [i, page] of pages.entries())
+  for (const [i, page] of pages.entries()) {
+    page.children = page.children.toSorted((a, b) => isTitle(b) - isTitle(a))
     for (const one of elementsIn([page])) if (one.name === 'page-number') one.children = made('p', [String(i + 1)]).children
+  }
   const blocks =
     type === 'odp'
       ? pages.flatMap((page, i) => blocksOf([page]).map((block) => ({ ...block, page: i + 1 })))
@@ -53,6 +55,11 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
     if (/^(?:header|footer)(?:-left|-first|-decl)?$/.test(one.name) && !isNumber) reader.unread.addEdge(text)
   }
   return { title: elementText(await partText(zip, 'meta.xml'), 'title'), blocks, warnings: reader.unread.warnings }
+}
+
+/** 1 for the title of a slide, which may be drawn after its text. */
+function isTitle(shape: AnyNode): number {
+  return Number(isTag(shape) && shape.attribs.class === 'title')
 }
 
 /** Formulas of a document, which are objects of their own, by address. */
@@ -182,9 +189,11 @@ class Reader {
     const texts = day === undefined ? this.read(children, depth) : [made('p', [shownDate(day)])]
     // Some programs store no text of a value.
     const isFormatted = this.#styles.get(`style ${style}`)?.attribs['data-style-name'] !== undefined
+    const text = textIn(texts).trim()
     const isHidden = isFormatted && attribs.value !== undefined && texts.length > 0 && textIn(texts) === ''
     if (isHidden) this.unread.add('values that their formats hide')
-    const shown = isHidden || textIn(texts).trim() !== '' ? texts : [made('p', [valueText(attribs)])]
+    const value = text === '' ? valueText(attribs) : signed(text, Number(attribs.value))
+    const shown = isHidden || value === text ? texts : [made('p', [value])]
     if (attribs.formula !== undefined && attribs['value-type'] === undefined) this.unread.add('formulas without a stored value')
     const styled = made(this.#spanName(attribs['style-name']), shown)
     return this.#repeated(made('td', [styled], { colspan, rowspan }), attribs['number-columns-repeated'])

@@ -58,6 +58,14 @@ export function isOn(property: Element | undefined): boolean {
   return property !== undefined && !['0', 'false', 'off'].includes(valueOf(property))
 }
 
+/** A number as a format shows it that has none of the ways to mark a negative one. */
+const UNSIGNED = /^(?=.*[1-9])[\d.,'\u2019\s%\p{Sc}]{0,60}(?:\p{Lu}{3}|\p{L}?\p{Ll}{1,2}\.?)?[\d.,'\u2019\s%\p{Sc}]{0,60}$/u
+
+/** A shown number with its sign, where the format shows it by a colour alone. */
+export function signed(text: string, value: number): string {
+  return value < 0 && UNSIGNED.test(text) ? `-${text.trimStart()}` : text
+}
+
 /** A date of ISO 8601 without a time of midnight, and without seconds of 0. */
 export function shownDate(date: string): string {
   return date.replace(/(?:T00:00(?::00(?:\.0+)?)?|(T\d\d:\d\d):00(?:\.0+)?)Z?$/, '$1').replace('T', ' ')

@@ -49,7 +49,8 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
       parent.parent.children = []
     }
   }
-  const nodes = shapes(slide, 0)
+  // A title may be drawn after the text below it.
+  const nodes = shapes(slide, 0).sort((a, b) => Number(/^h/.test(b.name)) - Number(/^h/.test(a.name)))
   for (const node of nodes) if (number === 1 && node.name === 'h1') node.name = 'h0'
   for (const { type, part: related } of await relatedParts(zip, part)) {
     if (type !== 'notesSlide' && type !== 'diagramData') {

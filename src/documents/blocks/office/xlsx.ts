@@ -9,7 +9,7 @@ import { raisedText, struck } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
-import { isOn, openOffice, partText, relatedParts, shownDate, unreadPart, valueOf } from './parts.ts'
+import { isOn, openOffice, partText, relatedParts, shownDate, signed, unreadPart, valueOf } from './parts.ts'
 
 /** Columns of a sheet that are read, and cells that a merged one covers. */
 const MOST_COLUMNS = 1000
@@ -247,7 +247,8 @@ function shownValue(value: string, { t: type = 'n', s: style = '0' }: Attributes
   // The program shows a number by its own settings, not by those of a currency, and a longer one than the library's.
   const shown = pattern.replace(/\[\$([^\]-]*)-[^\]]*\]/g, (_, sign: string) => (sign === '' ? '' : `[$${sign}]`))
   const rounded = asFraction(exact, pattern)
-  return format(Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown, rounded, { throws: false, invalid: String(exact) })
+  const code = Number.isInteger(exact) ? shown.replace(/general/gi, '0') : shown
+  return signed(format(code, rounded, { throws: false, invalid: String(exact) }), exact)
 }
 
 /** The nearest number that a format of fractions shows, which the library does not always find; others as they are. */

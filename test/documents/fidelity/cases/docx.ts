@@ -42,6 +42,8 @@ const marked = (text: string, level: number, list: number): string =>
 const note = (kind: 'foot' | 'end', id: number): string => `<w:r><w:${kind}noteReference w:id="${id}"/></w:r>`
 const noteNumbers = (kind: 'foot' | 'end', name: string, value: string, more = ''): string =>
   `<w:${kind}notePr><w:${name} w:val="${value}"/>${more}</w:${kind}notePr>`
+const box = (state: string): string =>
+  `<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="${state}"/></w14:checkbox></w:sdtPr><w:sdtContent>${run('?')}</w:sdtContent></w:sdt>`
 const math = (text: string): string => `<m:r><m:t>${text}</m:t></m:r>`
 const NUMBERING = `<w:abstractNum w:abstractNumId="1">${level(0, 'decimal', '%1.')}${level(1, 'decimal', '%1.%2.')}${level(2, 'lowerLetter', '%3)')}</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>`
 
@@ -506,6 +508,21 @@ export const DOCX_CASES: readonly FidelityCase[] = [
       ),
     ),
     says: '3 1/2 x 1/4',
+  },
+  // Cells of a table that hold a mark alone, or a list of negative numbers.
+  {
+    file: 'matrix.docx',
+    content: docx(
+      table([
+        row(['Insured', cell(p(box('1'))), cell(p(box('0')))]),
+        row(['Ramp', '\u2022', '&lt;']),
+        row(['Frost', cell(item('-5 \u00b0C', 0) + item('-7 \u00b0C', 0)), '|']),
+      ]),
+      {
+        numbering: `<w:abstractNum w:abstractNumId="1">${level(0, 'bullet', '\u2022')}</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>`,
+      },
+    ),
+    lines: ['Insured; [x]; [ ]', 'Ramp; \u2022; <', 'Frost; -5 \u00b0C, -7 \u00b0C; |'],
   },
 ]
 

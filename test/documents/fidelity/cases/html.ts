@@ -607,4 +607,26 @@ export const SHARED_HTML_CASES: readonly FidelityCase[] = [
     lines: ['a. bow', 'b. stern', 'IV. four', '1. one', '- depth : float: In metres.', '- old : int: In feet.'],
   },
   { file: 'tabs.html', has: ['Linux:', 'Run the tar command.', 'Windows:', 'Run the setup program.'] },
+  // Tasks of Confluence and of editors, boxes by their roles, and cells that hold a mark alone.
+  {
+    file: 'tasks.html',
+    content: main(
+      '<ul class="inline-task-list"><li data-inline-task-id="1" class="checked"><span>Sign</span></li><li data-inline-task-id="2">Send</li></ul>' +
+        '<ul><li data-checked="true"><label><input type="checkbox" checked><span></span></label><div><p>Tar</p></div></li><li data-checked="false"><p>Caulk</p></li></ul>' +
+        '<ul><li data-list="bullet">Oars</li><li data-list="checked">Sail</li><li data-list="unchecked">Mast</li></ul>' +
+        '<div role="radio" aria-checked="true">By sea</div><button role="checkbox" aria-checked="false"></button><label>By land</label>' +
+        '<table><tr><th>Part<th>Built<th>Extra<tr><td>Radio<td>&bull;<td><div class="checkbox checkbox-off"></div><tr><td>Ramp<td>&lt;<td><ul><li>-5 kg</ul></table>',
+    ),
+    lines: [
+      '- [x] Sign',
+      '- [ ] Send',
+      '- [x] Tar',
+      '- [ ] Caulk',
+      '- Oars',
+      '- [x] Sail',
+      '- [ ] Mast',
+      '[x] By sea',
+      '[ ] By land',
+    ].concat('Part: Radio; Built: \u2022; Extra: [ ]', 'Part: Ramp; Built: <; Extra: -5 kg'),
+  },
 ]

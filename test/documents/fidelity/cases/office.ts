@@ -918,4 +918,80 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       ]),
     lines: ['- oil', 'Say hello.'],
   },
+  // Negative numbers in red alone; others that a format marks by words or brackets.
+  {
+    file: 'red.xlsx',
+    content: () =>
+      book(
+        {
+          rent: '<c s="1"><v>-1200.5</v></c>',
+          wages: '<c s="1"><v>1200.5</v></c>',
+          none: '<c s="1"><v>-0.001</v></c>',
+          load: '<c s="2"><v>-7</v></c>',
+          fee: '<c s="3"><v>-7</v></c>',
+          loan: '<c s="4"><v>-7</v></c>',
+          share: '<c s="5"><v>-0.07</v></c>',
+          tax: '<c s="6"><v>-7</v></c>',
+        },
+        {
+          formats: [
+            '#,##0.00;[Red]#,##0.00',
+            '0 &quot;kg&quot;;[Red]0 &quot;kg&quot;',
+            '0_);[Red](0)',
+            '0 &quot;CR&quot;;0 &quot;DR&quot;',
+            '0%;[Red]0%',
+            '[$EUR] 0;[Red][$EUR] 0',
+          ],
+        },
+      ),
+    lines: ['rent: -1,200.50', 'wages: 1,200.50', 'none: 0.00', 'load: -7 kg', 'fee: (7)', 'loan: 7 DR', 'share: -7%', 'tax: -EUR 7'],
+  },
+  {
+    file: 'red.ods',
+    content: odf(
+      'spreadsheet',
+      `<table:table table:name="Fees">${[
+        ['rent', '-1200.5', '1.200,50 \u20ac'],
+        ['fee', '-7', '(7)'],
+        ['loan', '-7', '7 DR'],
+        ['tax', '-7', '\u22127'],
+      ]
+        .map(
+          ([name = '', value = '', shown = '']) =>
+            `<table:table-row>${td(name)}${td(shown, `office:value-type="float" office:value="${value}"`)}</table:table-row>`,
+        )
+        .join('')}</table:table>`,
+    ),
+    lines: ['rent: -1.200,50 \u20ac', 'fee: (7)', 'loan: 7 DR', 'tax: \u22127'],
+  },
+  // A title that is drawn after the text below it.
+  {
+    file: 'last-title.pptx',
+    content: () =>
+      makeZip([
+        { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
+        {
+          name: 'ppt/presentation.xml',
+          content: '<p:presentation><p:sldIdLst><p:sldId id="256" r:id="r1"/><p:sldId id="257" r:id="r2"/></p:sldIdLst></p:presentation>',
+        },
+        {
+          name: 'ppt/_rels/presentation.xml.rels',
+          content: related([
+            ['r1', 'slide', 'slides/slide1.xml'],
+            ['r2', 'slide', 'slides/slide2.xml'],
+          ]),
+        },
+        { name: 'ppt/slides/slide1.xml', content: slide(shape('title', line('Coast')) + shape('body', line('A map'))) },
+        { name: 'ppt/slides/slide2.xml', content: slide(shape('body', line('Six berths')) + shape('title', line('Harbour'))) },
+      ]),
+    headings: { 'Six berths': 'Harbour' },
+  },
+  {
+    file: 'last-title.odp',
+    content: odf(
+      'presentation',
+      '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Coast</text:p></draw:text-box></draw:frame><draw:frame><draw:text-box><text:p>A map</text:p></draw:text-box></draw:frame></draw:page><draw:page><draw:frame presentation:class="outline"><draw:text-box><text:p>Six berths</text:p></draw:text-box></draw:frame><draw:frame presentation:class="title"><draw:text-box><text:p>Harbour</text:p></draw:text-box></draw:frame></draw:page>',
+    ),
+    headings: { 'Six berths': 'Harbour' },
+  },
 ]
