@@ -31,6 +31,8 @@ const [COLUMN_GAP, CELL_GAP] = [1.5, 0.6]
 const RAISED = { height: 0.85, rise: 0.15, ofAny: 0.25, letters: 3 }
 /** A mark of a list that is printed apart from its item, and their distance at most, in heights. */
 const MARK = { text: new RegExp(`^(?:[${BULLETS}]|(?:\\d{1,3}|[a-z]|[ivx]{1,6})[.)])$`, 'i'), gap: 3 }
+/** Letters of a watermark are printed at an angle, and so much larger than the page's own. */
+const WATERMARK = { slant: 0.2, height: 1.5 }
 /** A large initial next to several lines, and its least height in theirs. */
 const INITIAL = { text: /^["\u201c\u201e\u00ab]?\p{Lu}$/u, ratio: 1.8 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
@@ -66,7 +68,10 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
       throw unreadable(error, number)
     }
     const page = await document.getPage(number).catch(failed)
-    const items = textsIn(await page.getTextContent().catch(failed)).map(upright)
+    const texts = textsIn(await page.getTextContent().catch(failed))
+    const isMark = watermarkOf(texts)
+    unread.addEdge(texts.flatMap((item) => (isMark(item) ? item.str : [])).join(''))
+    const items = texts.filter((item) => !isMark(item)).map(upright)
     addFields(items, (await page.getAnnotations().catch(failed)) as readonly Annotation[], unread)
     if (unknownIn(items) > 0) unknown.add(number)
     const lines = withMarks(linesOf(items, number))
@@ -135,6 +140,13 @@ export function textLines(text: string, page: number, height = OCR_HEIGHT): Line
     return shown
   })
   return lines.filter(({ text }) => text !== '')
+}
+
+/** Tells the letters of a watermark, or of a stamp, from others of a page. */
+function watermarkOf(items: readonly Item[]): (item: Item) => boolean {
+  const most = WATERMARK.height * mostOf(items.map(({ height, str }) => [Math.round(height), str.length]))
+  return ({ height, transform: [a, b] }) =>
+    height > most && Math.min(Math.abs(Number(a)), Math.abs(Number(b))) > WATERMARK.slant * Math.hypot(Number(a), Number(b))
 }
 
 /** An item as on a page that is turned so that the item's line is horizontal. */

@@ -1,10 +1,10 @@
-import { isText, type AnyNode, type Element } from 'domhandler'
+import { isTag, isText, type AnyNode, type Element } from 'domhandler'
 import type { ParserOptions } from 'htmlparser2'
 import { textsOf, titleText, Unread, type Block, type BlockDocument } from '../contract.ts'
 import { markupBlocks } from './markup.ts'
 import { lengths, letterCount } from './navigation.ts'
 import { parseMarkup, type MarkupOptions, type ParsedMarkup } from './tidy.ts'
-import { ancestors, isHidden, textOf } from './text.ts'
+import { ancestors, HIDDEN, isHidden, textOf } from './text.ts'
 
 /** Minimum share of the page's text, without links, for a main-text candidate. */
 const LEAST_SHARE = 0.5
@@ -30,8 +30,22 @@ export function htmlDocument(source: string, options: MarkupOptions = /^\s*<\?xm
   unread.add('embedded pages', page.elements.filter(isFramed).length)
   // A page of nothing but links.
   const blocks = found.length > 0 ? found : mainBlocks(parseMarkup(source, options))
+  unread.add('hidden texts', hiddenTexts(page.nodes))
   const warnings = [...shareWarnings(page.elements, blocks), ...unread.warnings]
   return { title: title === undefined ? '' : titleText(textOf(title.children)), blocks, warnings }
+}
+
+/** Number of parts with text that a page hides. */
+export function hiddenTexts(nodes: readonly AnyNode[]): number {
+  let found = 0
+  const waiting = [...nodes]
+  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
+    if (!isTag(node) || UNSEEN.has(node.name) || node.name === 'nav') continue
+    const { hidden, style = '' } = node.attribs
+    if (hidden === undefined && !HIDDEN.test(style)) waiting.push(...node.children)
+    else if (lengths(...node.children).characters > 0) found++
+  }
+  return found
 }
 
 function mainBlocks({ nodes, elements }: ParsedMarkup): Block[] {

@@ -32,6 +32,11 @@ const FORMS: Readonly<Record<string, (parts: readonly string[], element: Element
   func: (parts) => parts.join(' '),
   sPre: ([below = '', above = '', base = '']) => `${script('_', below)}${script('^', above)} ${base}`,
   acc: ([base = ''], element) => base + (attributeOf(element, 'chr') ?? '\u0302'),
+  groupChr: ([base = ''], element) => {
+    const sign = attributeOf(element, 'chr') ?? ''
+    return ARROW.test(sign) ? ` ${sign}${script('^', base)} ` : base
+  },
+  phant: ([base = ''], element) => (/^(?:0|false|off)$/.test(attributeOf(element, 'show') ?? '') ? '' : base),
   bar: ([base = '']) => `${base}\u0305`,
   eqArr: (parts) => parts.join('; '),
 }
@@ -57,6 +62,8 @@ export const ACCENTS = new Map(
 /** Properties, what was deleted, and the formula again in another notation. */
 const SKIPPED = /^(?:annotation(?:-xml)?|[a-zA-Z]+Pr|mphantom|del|moveFrom)$/
 const LONGEST_NAME = 40
+/** A sign over or under a text that says more than a brace: the arrow of a reaction. */
+const ARROW = /[\u2190-\u21ff\u27f0-\u27ff]/
 /** A script, a denominator or a name of a function, which a letter after it would continue. */
 const CONTINUABLE = /(?:[_^/](?:\p{L}+|[\p{N}.,]+)|(?<!\p{L})(?:sin|cos|tan|log|ln|exp|lim|max|min|det))$/u
 

@@ -21,6 +21,10 @@ const NO_TEXT = /^(?:[^\p{L}\p{N}]*|\s*(?:anchor|link|permalink)\s*)$/iu
 const LONGEST_MARK = 40
 /** Letters that end a word in superscript: 2nd, 3e, 1a. */
 const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
+/** A style that hides an element. */
+export const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden/i
+/** Where raised digits are cents: after a price with its sign, or before the sign; a power of ten is none. */
+const [PRICED, CURRENCY] = [/\p{Sc}\s?\d[\d.,]*$/u, /^\s?(?:\p{Sc}|EUR\b)/u]
 /** Where the number of a note is: after punctuation, a currency, or a word that is no unit; a unit with a number has three powers. */
 const NOTED = /(?:[.,;:!?"\u201d)\]%$\u20ac\u00a3]|\p{L}{4,}|(?<!\p{L})\p{Lu}{3})$/u
 const [UNIT, POWER] = [/\d\s(?:\p{L}{2,3}|[ghlmst])$/u, /^[2-4]$/]
@@ -66,7 +70,7 @@ export function isHidden({ name, attribs, children }: Element): boolean {
     (name === 'dialog' && attribs.open === undefined) ||
     attribs.role === 'navigation' ||
     [attribs['epub:type'], attribs.role].some((kind) => kind?.includes('pagebreak')) ||
-    /display\s*:\s*none|visibility\s*:\s*hidden/i.test(attribs.style ?? '') ||
+    HIDDEN.test(attribs.style ?? '') ||
     (attribs['aria-hidden'] === 'true' && (!BLOCKS.has(name) || name === 'figcaption')) ||
     LINE_NUMBERS.test(attribs.class ?? '') ||
     (name === 'a' && PERMALINK.test(attribs.class ?? '') && NO_TEXT.test(beginningOf(children)))
@@ -100,12 +104,21 @@ export function checkDepth(depth: number): void {
   if (depth > MAX_DEPTH) throw new DocumentError('damaged', `The page has elements nested deeper than ${MAX_DEPTH}.`)
 }
 
-/** The text of a superscript: "^6" in 10^6, "nd" in 2nd, "[1]" of a note. @param before the text before it @param isLink the number is a note's */
-export function raisedText(text: string, before: string, isLink = false): string {
+/**
+ * The text of a superscript: "^6" in 10^6, "nd" in 2nd, "[1]" of a note, ".99" in $19.99.
+ * @param before the text before it
+ * @param isLink the number is a note's
+ * @param after the text after it
+ */
+export function raisedText(text: string, before: string, isLink = false, after = ''): string {
   if (isLink && /^\d+$/.test(text)) return `[${text}]`
   if (text === '' || before === '' || /\s$/.test(before) || /^\s/.test(text)) return text
   if (/\s$/.test(text)) return `${raisedText(text.trimEnd(), before, isLink)} `
   if (/^TM$/i.test(text)) return '\u2122'
+  if (/^\d\d$/.test(text) && !/(?<!\d)10$/.test(before)) {
+    if (PRICED.test(before)) return `.${text}`
+    if (/\d$/.test(before) && CURRENCY.test(after)) return `,${text}`
+  }
   const place = before.slice(-8)
   if (/^\d+$/.test(text) ? NOTED.test(place) || (UNIT.test(place) && !POWER.test(text)) : /^\p{Ll}$/u.test(text) && LETTERED.test(place))
     return `[${text}]`

@@ -329,7 +329,9 @@ function scriptText(element: Element): string {
     return /\d$/.test(before) ? ` ${text}` : text
   const { parent } = element
   const isLink = parent !== null && isTag(parent) && parent.name === 'a' && textOf(parent.children) === shown
-  return raisedText(text, before, isLink || DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0)
+  const hasLink = isLink || DomUtils.getElementsByTagName('a', element.children, true, 1).length > 0
+  const after = next !== null && isTag(next) ? next.firstChild : next
+  return raisedText(text, before, hasLink, after !== null && isText(after) ? after.data : '')
 }
 
 /** A text that is not one number with the digits after its element. */

@@ -31,9 +31,10 @@ const UNREAD: Readonly<Record<string, string>> = {
   commentReference: 'comments',
   del: 'deletions',
 }
-/** Fields that store no result: their code is the text, or the program makes it. */
+/** Fields that store no result: their code is the text, or the program makes it; others may lack theirs until they are updated. */
 const BUTTON = /^\s*(?:MACRO|GOTO)BUTTON\s+\S+\s+(.*)$/i
-const SHOWN_FIELD = /^\s*(?:EQ|SYMBOL|LISTNUM|AUTONUM\w*)\b/i
+const SHOWN_FIELD =
+  /^\s*(?:=|(?:EQ|SYMBOL|LISTNUM|AUTONUM\w*|(?:SAVE|CREATE|PRINT)?DATE|TIME|(?:NUM|SECTION)?PAGES?|(?:PAGE|NOTE|STYLE)?REF|SEQ|AUTHOR|TITLE|FILENAME|MERGEFIELD|DOC(?:PROPERTY|VARIABLE)|QUOTE|IF)\b)/i
 /** Half-points by which a run is raised or lowered at least that is a script. */
 const SHIFT = 4
 /** Bit of a table's look that formats its first row as a head, and styles that do not show it. */
@@ -131,6 +132,11 @@ export class Body {
         return [this.#symbol(node.attribs)]
       case 'r':
         return this.#formatted(node, depth)
+      case 'fldSimple': {
+        const shown = this.#inline(node.children, depth + 1)
+        if (shown.length === 0 && SHOWN_FIELD.test(node.attribs.instr ?? '')) this.unread.add('fields without a stored text')
+        return shown
+      }
       case 'fldChar':
         return this.#field(node)
       case 'instrText':

@@ -7,6 +7,7 @@ import { isObject, parseJson } from '../../../../base/json.ts'
 import { DocumentError } from '../../errors.ts'
 import { decodedAs, readText } from '../../text.ts'
 import { type Block, type BlockDocument, inline, listed, textsOf, Unread } from '../contract.ts'
+import { hiddenTexts } from '../markup/html.ts'
 import { markdownDocument } from '../markup/markdown.ts'
 import { markupBlocks } from '../markup/markup.ts'
 import { parseMarkup } from '../markup/tidy.ts'
@@ -32,13 +33,16 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
   ]
   const rows = head.flatMap(([name = '', value = '']) => (value === '' ? [] : [`${name}: ${value}`]))
   const text = plainBlocks(withFewMarks(mail.text ?? ''), false)
-  const page = markupBlocks(parseMarkup(mail.html ?? '').nodes)
+  const { nodes } = parseMarkup(mail.html ?? '')
+  const page = markupBlocks(nodes)
   const blocks: Block[] = [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }])]
   const isWhole = without(wordsIn(page), wordsIn(text)).length === 0
   blocks.push(...(isWhole ? text : page))
   // Plain text has the addresses of links too.
   const lost = isWhole ? [] : without(wordsIn(text, /https?:\S*/g), wordsIn(page))
   if (lost.length > 0) warnings.push(`Words of the plain text that the HTML lacks were left out: ${listed(lost)}.`)
+  const hidden = hiddenTexts(nodes)
+  if (hidden > 0) warnings.push(`Not read: hidden texts (${hidden}).`)
   const isMail = ({ mimeType }: Attachment): boolean => mimeType === 'message/rfc822' && depth < MAX_ENCLOSED
   for (const { content } of mail.attachments.filter(isMail)) {
     const inner = await emailDocument(Buffer.from(content as ArrayBuffer), depth + 1)

@@ -524,6 +524,21 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     ),
     lines: ['Insured; [x]; [ ]', 'Ramp; \u2022; <', 'Frost; -5 \u00b0C, -7 \u00b0C; |'],
   },
+  // Fields that a program wrote without their texts; the arrow of a reaction, and what a formula hides.
+  {
+    file: 'unstored.docx',
+    content: docx(
+      p(
+        `${run('Table ')}${field('begin')}<w:r><w:instrText> SEQ Table </w:instrText></w:r>${field('end')}${run(' on page ')}<w:fldSimple w:instr="PAGE"/>`,
+      ) +
+        p(`${run('Lamps')}${field('begin')}<w:r><w:instrText> XE "Lamps" </w:instrText></w:r>${field('end')}${run(' burn.')}`) +
+        p(
+          `<m:oMath>${math('A')}<m:groupChr><m:groupChrPr><m:chr m:val="\u2192"/></m:groupChrPr><m:e>${math('heat')}</m:e></m:groupChr>${math('B')}<m:phant><m:phantPr><m:show m:val="0"/></m:phantPr><m:e>${math('x')}</m:e></m:phant></m:oMath>`,
+        ),
+    ),
+    says: 'Table on page Lamps burn. A \u2192^heat B',
+    warnings: [/^Not read: fields without a stored text \(2\)\.$/],
+  },
 ]
 
 /** Cases of files in ../shared. */

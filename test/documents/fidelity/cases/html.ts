@@ -629,4 +629,13 @@ export const SHARED_HTML_CASES: readonly FidelityCase[] = [
       '[ ] By land',
     ].concat('Part: Radio; Built: \u2022; Extra: [ ]', 'Part: Ramp; Built: <; Extra: -5 kg'),
   },
+  // Cents that are raised, powers, and parts that are hidden, which are counted.
+  {
+    file: 'cents.html',
+    content:
+      '<p>A raft costs $19<sup>99</sup>, a boat 1.249<sup>50</sup> \u20ac, a sail 7<sup>95</sup><b>\u20ac</b>, a mast $10<sup>12</sup>, and 3<sup>12</sup> ropes.</p>' +
+      '<table><tr><td>Oar<td>4<tr style="display:none"><td>Rope<td>5</table><p hidden>Closed in <b>May</b></p><div style="display: none"> </div>',
+    says: 'A raft costs $19.99, a boat 1.249,50 \u20ac, a sail 7,95\u20ac, a mast $10^12, and 3^12 ropes. Oar: 4',
+    warnings: [/^\d+ % of the page's text was read/, /^Not read: hidden texts \(2\)\.$/],
+  },
 ]

@@ -818,6 +818,18 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     says: 'The lamp burns 10 hours a night. Then it rests.',
   },
+  // A watermark is no heading; a slanted name of a column is text.
+  {
+    file: 'watermark.pdf',
+    content: () =>
+      makePdfOf({
+        content:
+          'BT /F1 60 Tf 0.7 0.7 -0.7 0.7 150 300 Tm (DRAFT) Tj ET BT /F1 12 Tf 50 700 Td (The lamp burns ten hours a night, then it rests.) Tj ET BT /F1 17 Tf 0.7 0.7 -0.7 0.7 50 640 Tm (Hours) Tj ET',
+      }),
+    title: 'watermark',
+    says: 'The lamp burns ten hours a night, then it rests. Hours',
+    warnings: [/^Headers and footers were left out: "DRAFT"\.$/],
+  },
   // Text of layers that are not shown is read, and they are named.
   {
     file: 'layers.pdf',
