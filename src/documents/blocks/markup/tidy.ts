@@ -34,6 +34,8 @@ const TYPED = /^(?:text|search|email|number|range|tel|url|date|time|datetime-loc
 /** Elements that are rewritten like others. */
 const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', meter: 'input', progress: 'input' }))
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
+/** Parts of a page in which a check box is an answer. */
+const [FORMS, MOST_AROUND] = [new Set(['form', 'fieldset', 'td', 'th']), 9]
 /** A check box that an export draws by a class, and values of attributes that switch one on. */
 const [BOX, CHECKED] = [/\bcheckbox-(on|off)\b/, /^(?:on|true|done|checked)$/i]
 /** Names of check boxes that open a part of the page. */
@@ -277,13 +279,14 @@ function chosenIn({ attribs, children }: Element): string {
   return chosen.map((option) => textOf(option.children)).join(', ')
 }
 
-/** Whether a text or a label after a check box names it. */
+/** Whether a text or a label next to a check box names it, or what it is in. */
 function isLabelled(box: Element): boolean {
   const isNamed = box.next !== null && isText(box.next) && /[\p{L}\p{N}]/u.test(box.next.data)
   const isSwitch = SWITCH.test(`${box.attribs.id ?? ''} ${box.attribs.class ?? ''}`)
-  const label = DomUtils.nextElementSibling(box)
+  const isAround = [...ancestors(box, MOST_AROUND)].some(({ name }) => FORMS.has(name)) || /[\p{L}\p{N}]/u.test(textBefore(box))
+  const labels = [DomUtils.prevElementSibling(box), DomUtils.nextElementSibling(box)]
   // The name of a tab stands before its panel.
-  return isNamed || (label?.name === 'label' && textOf(label.children) !== '' && !isSwitch)
+  return isNamed || (!isSwitch && (isAround || labels.some((one) => one?.name === 'label' && textOf(one.children) !== '')))
 }
 
 /** Keeps the version of a part that a reader shows: a formula, or what is for others. */

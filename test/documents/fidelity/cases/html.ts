@@ -638,4 +638,15 @@ export const SHARED_HTML_CASES: readonly FidelityCase[] = [
     says: 'A raft costs $19.99, a boat 1.249,50 \u20ac, a sail 7,95\u20ac, a mast $10^12, and 3^12 ropes. Oar: 4',
     warnings: [/^\d+ % of the page's text was read/, /^Not read: hidden texts \(2\)\.$/],
   },
+  // Boxes after their names, in cells, and in columns of a form; switches of the page.
+  {
+    file: 'named-before.html',
+    content: main(
+      '<div><label for="a">Insured</label> <input id="a" type="checkbox" checked></div><div>Licensed <input type="checkbox"></div>' +
+        '<form><div><div><label>Member</label></div><div><input type="checkbox" checked></div></div></form>' +
+        '<table><tr><th>Right<th>Yes<th>No<tr><th>Vote <input type="radio" checked><td><span><input type="radio" checked></span><td><div><input type="radio"></div></table>' +
+        '<div><input type="checkbox" id="menu-toggle"><b>Sail.</b></div>',
+    ),
+    says: 'Insured [x] Licensed [ ] Member [x] Right: Vote [x]; Yes: [x]; No: [ ] Sail.',
+  },
 ]
