@@ -824,7 +824,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
     content: () =>
       makePdfOf({
         content:
-          'BT /F1 60 Tf 0.7 0.7 -0.7 0.7 150 300 Tm (DRAFT) Tj ET BT /F1 12 Tf 50 700 Td (The lamp burns ten hours a night, then it rests.) Tj ET BT /F1 17 Tf 0.7 0.7 -0.7 0.7 50 640 Tm (Hours) Tj ET',
+          'BT /F1 60 Tf 0.7 0.7 -0.7 0.7 150 300 Tm (DRAFT) Tj ET BT /F1 12 Tf 50 700 Td (The lamp burns ten hours a night, then it rests.) Tj ET BT /F1 13 Tf 0.7 0.7 -0.7 0.7 50 640 Tm (Hours) Tj ET',
       }),
     title: 'watermark',
     says: 'The lamp burns ten hours a night, then it rests. Hours',
