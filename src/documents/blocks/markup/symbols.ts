@@ -53,3 +53,15 @@ export function iconText(element: Element): string | undefined {
   const sign = TICK.test(names) ? '\u2713' : CROSS.test(names) ? '\u2717' : undefined
   return sign === undefined ? undefined : (title ?? sign)
 }
+
+/** A check box that an export draws by a class, and values of attributes that switch one on. */
+const [BOX, CHECKED] = [/\bcheckbox-(on|off)\b/, /^(?:on|true|done|checked)$/i]
+
+/** What shows the state of a check box that is no input: that of an export or an editor, or of a task of Confluence. */
+export function boxOf({ name, attribs }: Element): string | undefined {
+  const { class: names = '', role = '', 'aria-checked': checked, 'data-list': list = '', 'data-inline-task-id': task } = attribs
+  const own = BOX.exec(names)?.[1] ?? attribs['data-checked'] ?? attribs['data-task-state'] ?? /^(?:un)?checked$/.exec(list)?.[0]
+  const inRole = /^(?:checkbox|radio|switch)$/.test(role) && name !== 'input' ? checked : undefined
+  const state = own ?? inRole ?? (task === undefined ? undefined : (/(?<![\w-])checked(?![\w-])/.exec(names)?.[0] ?? ''))
+  return state === undefined ? undefined : CHECKED.test(state) ? '[x] ' : '[ ] '
+}

@@ -5,7 +5,7 @@ import { styleLists, type Rule } from './list.ts'
 import { mathText } from './math.ts'
 import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
-import { iconText, symbolsIn } from './symbols.ts'
+import { boxOf, iconText, symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
 import { ancestors, BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
 
@@ -36,8 +36,6 @@ const SAME = new Map(Object.entries({ sub: 'sup', area: 'img', svg: 'img', meter
 const CHECKABLE = new Set(['li', 'label', 'td', 'p', 'dd'])
 /** Parts of a page in which a check box is an answer. */
 const [FORMS, MOST_AROUND] = [new Set(['form', 'fieldset', 'td', 'th']), 9]
-/** A check box that an export draws by a class, and values of attributes that switch one on. */
-const [BOX, CHECKED] = [/\bcheckbox-(on|off)\b/, /^(?:on|true|done|checked)$/i]
 /** Names of check boxes that open a part of the page. */
 const SWITCH = /tab|toggle|menu|nav/i
 const MOST_ABOVE = 3
@@ -211,15 +209,6 @@ function rewrite(element: Element): void {
     case 'q':
       return say(element, `"${textOf(children)}"`)
   }
-}
-
-/** What shows the state of a check box that is no input: that of an export or an editor, or of a task of Confluence. */
-function boxOf({ name, attribs }: Element): string | undefined {
-  const { class: names = '', role = '', 'aria-checked': checked, 'data-list': list = '', 'data-inline-task-id': task } = attribs
-  const own = BOX.exec(names)?.[1] ?? attribs['data-checked'] ?? attribs['data-task-state'] ?? /^(?:un)?checked$/.exec(list)?.[0]
-  const inRole = /^(?:checkbox|radio|switch)$/.test(role) && name !== 'input' ? checked : undefined
-  const state = own ?? inRole ?? (task === undefined ? undefined : (/(?<![\w-])checked(?![\w-])/.exec(names)?.[0] ?? ''))
-  return state === undefined ? undefined : CHECKED.test(state) ? '[x] ' : '[ ] '
 }
 
 function isStruck({ name, attribs }: Element): boolean {
