@@ -21,10 +21,8 @@ export function createJobs(parts: JobParts) {
   const { index, jobsDir } = parts
   const store = new JobStore(jobsDir)
   const queue = new JobQueue(parts, store)
-  /** The state of the running job is newer than its file. */
-  const fresh = (job: Job): Job => queue.running(job.id)?.live.job ?? job
-  /** @throws not_found */
-  const get = async (id: string): Promise<Job> => fresh(await store.load(id))
+  /** The state of the running job is newer than its file. @throws not_found */
+  const get = async (id: string): Promise<Job> => queue.running(id)?.live.job ?? (await store.load(id))
   /** Queues a stopped or interrupted job again. @throws conflict for a finished job */
   const resume = async (id: string): Promise<Job> => {
     const job = await get(id)
@@ -40,7 +38,7 @@ export function createJobs(parts: JobParts) {
     get,
     resume,
     /** All jobs, oldest first. */
-    list: async () => (await store.list()).map(fresh),
+    list: async () => (await store.list()).map((job) => queue.running(job.id)?.live.job ?? job),
     unreadable: () => store.unreadable(),
     /** Replaced tables that have not been removed yet. */
     replacedTables: () => replacedTables(index, () => store.known(index.table)),
@@ -74,7 +72,8 @@ export function createJobs(parts: JobParts) {
         const job = await get(id)
         onProgress(job)
         if (isSettled(job.state)) return job
-        await sleep(POLL_MS, undefined, signal ? { signal } : {})
+        const polled = sleep(POLL_MS, undefined, signal ? { signal } : {})
+        await Promise.race([polled, queue.turn(id) ?? polled])
       }
     },
     /** Resumes jobs left unfinished by earlier processes. */

@@ -73,6 +73,11 @@ export class JobQueue {
     return this.#current?.live.job.id === id ? this.#current : undefined
   }
 
+  /** Resolves when a job that runs here has ended, or else when nothing is left to run here. Undefined if that is so. */
+  turn(id: string): Promise<void> | undefined {
+    return this.running(id)?.ended ?? this.#pumping
+  }
+
   /** Queues jobs abandoned by dead processes, now and periodically. */
   async start(): Promise<void> {
     await this.#supervise()
@@ -153,7 +158,8 @@ export class JobQueue {
       const closing = AbortSignal.any([this.closing, lock.lost, this.#leases.get(id)?.lost].filter((signal) => signal !== undefined))
       const live = new LiveJob(job, this.#store)
       const run = runLive(live, { ...DEFAULTS, ...this.#parts, index: indexOf(job.table), store: this.#store, closing })
-      this.#current = { live, ended: run.catch(() => undefined) }
+      // Once it has ended the record is read, which may be queued again already.
+      this.#current = { live, ended: run.catch(() => undefined).finally(() => (this.#current = undefined)) }
       await run
       // With records stored apart from the index, no other process resumes the job: record why it stopped.
       const isAbandoned = lock.lost.aborted && !storeOf(index.dir).keepsFiles
@@ -163,7 +169,6 @@ export class JobQueue {
       onIndexed?.(job.table)
       return retryMs
     } finally {
-      this.#current = undefined
       await lock.release()
     }
   }

@@ -11,16 +11,20 @@ const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
 /** Why the page is not tested here, or false. */
 export const noBrowser = existsSync(CHROMIUM) ? false : `${SKIPS.browser}: install Debian's chromium (${CHROMIUM})`
 
+/** Longest wait for anything of a page, which a busy machine keeps waiting longer than playwright's 30 s. */
+const WAIT_MS = 180_000
+
 let launched: Promise<Browser> | undefined
 
 /** A headless browser with storage of its own, to the end of the test. */
 export async function openBrowser(t: Test, context: object = {}) {
   if (launched === undefined) {
-    const starting = chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'] })
+    const starting = chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox'], timeout: WAIT_MS })
     launched = starting
     tap.teardown(async () => (await starting).close())
   }
   const opened = await (await launched).newContext({ reducedMotion: 'reduce', ...context })
+  opened.setDefaultTimeout(WAIT_MS)
   t.teardown(() => opened.close())
   return opened
 }

@@ -14,7 +14,7 @@ t.test('the documentation may load its own files alone', async (t) => {
   }
 })
 
-t.test('and works so: a route can be tried', { skip: noBrowser, timeout: 120_000 }, async (t) => {
+t.test('and works so: a route can be tried', { skip: noBrowser }, async (t) => {
   const { app } = await testApp(t)
   const address = await app.listen({ host: '127.0.0.1', port: 0 })
   const browser = await openBrowser(t)

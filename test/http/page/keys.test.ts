@@ -4,6 +4,7 @@ import path from 'node:path'
 import t, { type Test } from 'tap'
 import { openKeys } from '../../../src/keys/keys.ts'
 import { addKey, revokeKey } from '../../../src/keys/store.ts'
+import { until } from '../../helpers/until.ts'
 import { testApp } from '../helpers.ts'
 import { answered, noBrowser, openBrowser } from './browser.ts'
 import { library } from './library.ts'
@@ -22,10 +23,12 @@ t.test('a service with keys: the page asks for one, shows nothing before, and ke
   const { dir, key, keys } = await keysOf(t)
   const { app } = await testApp(t, { keys }, { PAGE_TITLE: 'Handbook' })
   const page = await (await openBrowser(t)).newPage()
-  await page.goto(`${await app.listen({ host: '127.0.0.1', port: 0 })}/?q=what+is+it`)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  await page.goto(`${url}/?q=what+is+it`)
   const gate = page.getByLabel('Enter the key that you were given')
   await gate.waitFor()
-  t.equal(await page.evaluate('document.activeElement.id'), 'gate-key', 'the field is there')
+  const field = page.locator('#gate-key:focus')
+  await field.waitFor()
   t.equal(await page.locator('h1').textContent(), 'Handbook')
   t.equal(await page.locator('#about').textContent(), '')
   t.equal(await page.locator('.problem:visible').count(), 0, 'nothing is red before anything was entered')
@@ -34,6 +37,7 @@ t.test('a service with keys: the page asks for one, shows nothing before, and ke
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByText('This key is not known here. Check it, or ask whoever gave it to you.').waitFor()
   t.equal(await gate.inputValue(), '')
+  await field.waitFor()
   await page.keyboard.type(key)
   await page.keyboard.press('Enter')
   await answered(page)
@@ -44,7 +48,8 @@ t.test('a service with keys: the page asks for one, shows nothing before, and ke
   await answered(page)
 
   await revokeKey(dir, 'ann')
-  await page.waitForTimeout(100)
+  const models = () => fetch(`${url}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+  await until(async () => (await models()).status === 401)
   await page.locator('#question').fill('another')
   await page.locator('#go').click()
   await page.getByText('This key is not known here.').waitFor()
