@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { standaloneQuestion, saidIn } from '../../../rag/follow-up/standalone.ts'
 import { LIMITS, type ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate, Turn } from '../../../text/chat-template.ts'
+import { grammarOf } from '../../../text/grammar/from-schema.ts'
 import type { ChatRequest } from './schema.ts'
 import { invalidField } from '../../../../base/errors.ts'
 import { refuseUnread } from './unread.ts'
@@ -38,6 +39,25 @@ export function questionOf(conversation: Conversation, chat: ChatOptions, own: C
         },
       }),
   }
+}
+
+/** Fields of a request: of the format of its answers, and of its schema. */
+type FormatFields = Readonly<Record<'field' | 'schema', string>>
+
+/** The grammar of an answer's format; none for text. @throws invalid_request for an unsupported format, and for sources after JSON */
+export function formattedBy(
+  { type, schema }: { readonly type: string; readonly schema?: unknown },
+  fields: FormatFields,
+  cepe: ChatRequest['cepe'],
+): Pick<ChatQuestion, 'grammar'> {
+  if (type === 'text' && schema !== undefined)
+    throw invalidField(fields.schema, 'has no effect with type text: omit it, or take type json_schema')
+  if (type === 'text') return {}
+  const remedy = 'is not supported: take json_schema, with a schema that names the fields'
+  if (type !== 'json_schema') throw invalidField(fields.field, `of type ${JSON.stringify(type)} ${remedy}`)
+  if (cepe?.sources === true)
+    throw invalidField('cepe.sources', `would follow the JSON that ${fields.field} asks for, and make it invalid: omit one of them`)
+  return { grammar: grammarOf(schema, fields.schema) }
 }
 
 /**

@@ -35,23 +35,19 @@ const MessageSchema = Type.Object({
   ),
 })
 
-const FormatSchema = Type.Object(
-  {
-    type: Type.String({ maxLength: 64, description: 'text or json_schema.' }),
-    json_schema: Type.Optional(
-      Type.Object({
-        name: Type.Optional(Type.String({ maxLength: 64 })),
-        description: Type.Optional(Type.String()),
-        strict: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-        schema: Type.Optional(Type.Unknown()),
-      }),
-    ),
-  },
-  {
-    description:
-      'json_schema: constrain the answer to an enum, a string, a number, an integer, a boolean, or an object of these with all properties required.',
-  },
-)
+const formatType = Type.String({ maxLength: 64, description: 'text or json_schema.' })
+const NamedSchemaFields = {
+  name: Type.Optional(Type.String({ maxLength: 64 })),
+  description: nullable(Type.String()),
+  strict: nullable(Type.Boolean()),
+  schema: Type.Optional(Type.Unknown()),
+}
+const constrains = {
+  description:
+    'json_schema: constrain the answer to an enum, a string, a number, an integer, a boolean, or an object of these with all properties required.',
+}
+const FormatSchema = Type.Object({ type: formatType, json_schema: Type.Optional(Type.Object(NamedSchemaFields)) }, constrains)
+const ResponsesFormatSchema = Type.Object({ type: formatType, ...NamedSchemaFields }, constrains)
 
 const mostTokens = nullable(
   Type.Union([Type.Integer({ minimum: 1 }), Type.Literal(-1)], {
@@ -186,6 +182,7 @@ export const ResponsesRequestSchema = Type.Object({
   instructions: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'A system message placed before the input.' })),
   stream,
   max_output_tokens: max_tokens,
+  text: nullable(Type.Object({ format: nullable(ResponsesFormatSchema) })),
   temperature,
   top_p,
   top_k,
@@ -225,7 +222,7 @@ export const ResponsesResponseSchema = Type.Object({
   previous_response_id: Type.Null(),
   temperature: Type.Union([Type.Number(), Type.Null()]),
   top_p: Type.Union([Type.Number(), Type.Null()]),
-  text: Type.Object({ format: Type.Object({ type: Type.Literal('text') }) }),
+  text: Type.Object({ format: ResponsesFormatSchema }),
   tool_choice: Type.Literal('none'),
   tools: Type.Array(Type.Null(), { maxItems: 0 }),
   metadata: Type.Object({}),

@@ -28,7 +28,6 @@ const NOTHING: ReadonlyMap<string, TSchema> = new Map<string, TSchema>([
   ['tool_choice', NoneOrAuto],
   ['function_call', NoneOrAuto],
   ['response_format', Text],
-  ['text', Type.Object({ format: Type.Optional(Text), verbosity: Type.Optional(Type.Unknown()) }, { additionalProperties: false })],
   ['truncation', Type.Enum(['auto', 'disabled'])],
   ['background', Off],
   ['include', Empty],

@@ -191,7 +191,7 @@ t.test('errors have the shape that the client reads', async (t) => {
     [{ ...ask('q'), tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', /tools is not supported/],
     [{ ...ask('q'), response_format: { type: 'json_object' } }, 'response_format', /not supported/],
     [{ ...ask('q'), response_format: { type: 'json_schema' } }, 'response_format.json_schema.schema', /must be an object/],
-    [{ ...ask('q'), response_format: { type: 'text', json_schema: {} } }, 'response_format.json_schema', /has no effect with type text/],
+    [{ ...ask('q'), response_format: { type: 'text', json_schema: {} } }, 'response_format.json_schema.schema', /has no effect with type text/],
     [{ ...ask('q'), top_logprobs: 2 }, 'top_logprobs', /needs logprobs/],
     [{ ...ask('q'), logprobs: true, top_logprobs: 21 }, 'top_logprobs', /<= 20/],
     [{ ...ask('q'), logprobs: true, cepe: { mode: 'replug' } }, 'logprobs', /replug/],
