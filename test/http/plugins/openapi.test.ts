@@ -32,6 +32,10 @@ t.test('every operation has a name of its own, and every JSON body', async (t) =
     [],
     'no name twice',
   )
+  t.match(document.paths['/v1/answers']?.['post']?.requestBody?.content, {
+    'application/json': { schema: { $ref: '#/components/schemas/AnswerManyRequest' } },
+    'application/x-ndjson': { schema: { type: 'string', description: /One question per line/ } },
+  })
   const { schemas } = document.components
   t.ok(schemas['AnswerResponse']?.properties?.['answer'], 'the answer is a field of a named type')
   t.match(schemas, { AnswerRequest: {}, SearchResponse: {}, Evidence: {}, Filter: {}, ErrorBody: {}, OpenAiError: {}, Passage: {} })
