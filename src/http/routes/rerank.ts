@@ -9,16 +9,17 @@ import { modelId } from '../../../models/manifest.ts'
 import { rerank } from '../../rag/rerank.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
+import { tellIgnored } from '../request/unread.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
-import { closed, nonBlank, optionalBoolean, optionalCount, optionalName } from '../../rag/fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalCount, optionalName, optionalText } from '../../rag/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')
 const text = Type.String({ maxLength: LIMITS.passageCharacters })
 const documents = { minItems: 1, maxItems: LIMITS.suppliedPassages } as const
 
-const DocumentSchema = Type.Object({ text, title: Type.Optional(Type.String({ maxLength: 1000 })) })
+const DocumentSchema = closed({ text, title: optionalText(1000, 'Read before the text.') })
 const score = (description: string) => Type.Number({ description })
 
 /** Fields of both formats. */
@@ -31,6 +32,7 @@ const common = {
   ),
 }
 const ignored = { description: 'No effect.' }
+const IGNORED = ['max_chunks_per_doc', 'priority', 'user']
 
 /** Request format of Cohere, Jina and Infinity. */
 export const RerankRequestSchema = closed({
@@ -71,7 +73,9 @@ const RankRequestSchema = closed({
   texts: Type.Array(text, documents),
   return_text: optionalBoolean('Return the texts too. Default: false.'),
   truncate: optionalBoolean('true: long texts are truncated at the end. false is not supported.'),
-  truncation_direction: Type.Optional(Type.String({ pattern: '^[Rr]ight$', ...ignored })),
+  truncation_direction: Type.Optional(
+    Type.String({ pattern: '^[Rr]ight$', description: 'Only right: long texts are truncated at the end.' }),
+  ),
 })
 type RankRequest = Static<typeof RankRequestSchema>
 
@@ -115,6 +119,10 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
         throw notFound('model', `The model "${clipped(body.model, 100)}" does not exist: leave it out, or name ${model}.`)
       if ('texts' in body && body.truncate === false)
         throw invalidField('truncate', 'is false, but long texts are always truncated here: omit it, and shorten or split the texts')
+      tellIgnored(
+        reply,
+        IGNORED.filter((name) => name in body),
+      )
       const passages = passagesOf(body)
       const contextTokens = 'documents' in body ? body.max_tokens_per_doc : undefined
       const run = runOptions(request, reply, config.DEADLINE_MS)

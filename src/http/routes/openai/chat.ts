@@ -4,13 +4,11 @@ import type { ChatTemplate } from '../../../text/chat-template.ts'
 import { noAnswerText, refusalOf } from '../../../rag/no-answer/words.ts'
 import { citationsOf, titleOf, type AddressOf } from './citations.ts'
 import { conversationOf, formattedBy, questionOf } from './question.ts'
-import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
-import { refuseUnread } from './unread.ts'
+import type { ChatRequest, ChatResponse } from './schema.ts'
 import { invalidField } from '../../../../base/errors.ts'
 
 /** Converts a chat request to a question. @throws invalid_request naming the unsupported field or message */
 export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
-  refuseUnread(chat, ChatRequestSchema.properties)
   if (chat.stream_options?.include_usage === true && chat.stream !== true)
     throw invalidField('stream_options', 'is for streams, and a complete answer has its usage: omit it, or set stream: true')
   const form = formOf(chat)

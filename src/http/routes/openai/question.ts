@@ -5,7 +5,6 @@ import type { ChatTemplate, Turn } from '../../../text/chat-template.ts'
 import { grammarOf } from '../../../text/grammar/from-schema.ts'
 import type { ChatRequest } from './schema.ts'
 import { invalidField } from '../../../../base/errors.ts'
-import { refuseUnread } from './unread.ts'
 
 /** Parameters common to chat completions and responses; OpenAI's clients send null for unset ones. */
 interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'top_k' | 'seed' | 'stop' | 'cepe'> {
@@ -111,20 +110,17 @@ function turnOf(message: Message, name: string, types: readonly string[]): Turn 
   const role = ROLES.get(message.role)
   if (role === undefined)
     throw invalidField(`${name}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
-  refuseUnread(message, { role, content: '', type: '' }, `${name}.`)
   const content = textOf(message.content ?? '', `${name}.content`, types)
   return { role, content: role === 'assistant' ? saidIn(content) : content }
 }
 
 function textOf(content: NonNullable<Message['content']>, path: string, types: readonly string[]): string {
   if (typeof content === 'string') return content.trim()
-  const parts = content.map((part, i) => {
-    const { type, text } = part
+  const parts = content.map(({ type, text }, i) => {
     // An earlier refusal of this service, sent back with the conversation.
     if (type === 'refusal') return ''
     if (!types.includes(type)) throw invalidField(`${path}.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
     if (text === undefined) throw invalidField(`${path}.${i}.text`, 'is missing')
-    refuseUnread(part, { type, text }, `${path}.${i}.`)
     return text
   })
   return parts.join('\n').trim()

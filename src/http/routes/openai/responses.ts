@@ -5,15 +5,12 @@ import { refusalOf } from '../../../rag/no-answer/words.ts'
 import { extensionOf, textOf, type Named } from './chat.ts'
 import { citationsOf } from './citations.ts'
 import { conversationOf, formattedBy, ignoredIn, questionOf } from './question.ts'
-import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './schema.ts'
-import { refuseUnread } from './unread.ts'
+import type { OutputItem, ResponsesRequest, ResponsesResponse } from './schema.ts'
 import type { AnswerEvent } from '../../../rag/answer-events.ts'
 
 /** Converts a request to a question. @throws invalid_request naming the unsupported field or message */
 export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuestion {
-  refuseUnread(body, ResponsesRequestSchema.properties)
   const { input, instructions, max_output_tokens: newTokens, text } = body
-  refuseUnread(text ?? {}, { format: {}, verbosity: {} }, 'text.')
   const { type = 'text', schema } = text?.format ?? {}
   const formed = formattedBy({ type, schema }, { field: 'text.format', schema: 'text.format.schema' }, body.cepe)
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input.map(messageOf)

@@ -16,7 +16,7 @@ import { READER_ALIAS, isNamed, isReader, allEmbedders, servingEmbedder } from '
 import { type Named, toAnswerRequest, toChunks, toCompletion } from './chat.ts'
 import { passageAddress } from './citations.ts'
 import { runOptions } from '../../request/run-options.ts'
-import { refuseUnread } from './unread.ts'
+import { tellIgnored, unread } from '../../request/unread.ts'
 import { ignoredIn } from './question.ts'
 import { answered, ignoredOf, toQuestion, toResponseEvents } from './responses.ts'
 import {
@@ -84,9 +84,7 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
       own: Pick<Named, 'id' | 'ignored'>,
       wanted = config.CHAT_SOURCES,
     ): Named => {
-      // Proxies refuse responses with headers of more than 4 KB.
-      const more = own.ignored.length > OPENAI_LIMITS.ignored ? ['...'] : []
-      if (own.ignored.length > 0) void reply.header('x-cepe-ignored', [...own.ignored.slice(0, OPENAI_LIMITS.ignored), ...more].join(', '))
+      tellIgnored(reply, own.ignored)
       return {
         ...own,
         isFormed: grammar !== undefined,
@@ -113,7 +111,7 @@ function chatRoute(app: App, context: RouteContext): void {
     const { body } = request
     const { run, services } = begin(request, reply, body.model)
     const question = toAnswerRequest(body, template)
-    const ignored = ignoredIn(question, body.messages, 'messages')
+    const ignored = [...unread(body, ChatRequestSchema), ...ignoredIn(question, body.messages, 'messages')]
     const own = named(reply, question, { id: `chatcmpl-${randomUUID()}`, ignored }, body.cepe?.sources)
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
@@ -138,7 +136,8 @@ function responsesRoute(app: App, context: RouteContext): void {
     const { body } = request
     const { run, services } = begin(request, reply, body.model)
     const question = toQuestion(body, template)
-    const own = named(reply, question, { id: `resp_${randomUUID()}`, ignored: ignoredOf(body, question) }, body.cepe?.sources)
+    const ignored = [...unread(body, ResponsesRequestSchema), ...ignoredOf(body, question)]
+    const own = named(reply, question, { id: `resp_${randomUUID()}`, ignored }, body.cepe?.sources)
     if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
     let number = 0
     return sendEvents(reply, {
@@ -165,7 +164,7 @@ function embeddingsRoute(app: App, { services, config }: RouteContext): void {
   }
   app.post('/v1/embeddings', { schema }, async (request, reply) => {
     const { model, input, encoding_format, dimensions, truncate } = request.body
-    refuseUnread(request.body, EmbeddingsRequestSchema.properties)
+    tellIgnored(reply, unread(request.body, EmbeddingsRequestSchema))
     const embedder = await namedEmbedder(model, retriever)
     const { manifest } = embedder
     const { hidden_size: own, window } = manifest.dims

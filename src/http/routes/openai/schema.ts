@@ -4,7 +4,7 @@ import { optionalBoolean, orNull } from '../../../rag/fields.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../../rag/schema.ts'
 
 /** Limits of the OpenAI-compatible routes. */
-export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000, ignored: 100 } as const
+export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000 } as const
 
 /** OpenAI's clients send null for unset fields. */
 function nullable<T extends TSchema>(schema: T) {
@@ -37,9 +37,9 @@ const MessageSchema = Type.Object({
 
 const formatType = Type.String({ maxLength: 64, description: 'text or json_schema.' })
 const NamedSchemaFields = {
-  name: Type.Optional(Type.String({ maxLength: 64 })),
-  description: nullable(Type.String()),
-  strict: nullable(Type.Boolean()),
+  name: Type.Optional(Type.String({ maxLength: 64, description: 'No effect.' })),
+  description: nullable(Type.String({ description: 'No effect.' })),
+  strict: nullable(Type.Boolean({ description: 'No effect: the answer always has the form.' })),
   schema: Type.Optional(Type.Unknown()),
 }
 const constrains = {
@@ -57,7 +57,7 @@ const mostTokens = nullable(
 /** Empty: none. */
 const stopText = Type.String({ maxLength: LIMITS.stopCharacters })
 
-/** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
+/** Other fields pass the schema: `unread` rejects those that would change the answer. */
 export const ChatRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
   messages: Type.Array(MessageSchema, {
@@ -127,7 +127,7 @@ export const ChatResponseSchema = Type.Object({
     timings_ms,
     index,
     ignored: Type.Optional(
-      Type.Array(Type.String(), { description: 'Paths of fields without effect; the first 100 also in the header x-cepe-ignored.' }),
+      Type.Array(Type.String(), { description: 'Paths of fields without effect; the first 50 also in the header x-cepe-ignored.' }),
     ),
   }),
 })
@@ -173,7 +173,7 @@ const InputItemSchema = Type.Object({
   role: Type.Optional(ChatRequestSchema.properties.messages.items.properties.role),
 })
 
-/** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
+/** Other fields pass the schema: `unread` rejects those that would change the answer. */
 export const ResponsesRequestSchema = Type.Object({
   model,
   input: Type.Union([Type.String(), Type.Array(InputItemSchema, { minItems: 1, maxItems: OPENAI_LIMITS.messages })], {
