@@ -34,7 +34,9 @@ import {
 import { UnknownModelError, openAiErrorBody, openAiErrorResponses } from './errors.ts'
 import { reportError, errorSender } from '../../errors/describe-error.ts'
 
-const STATUSES = [400, 401, 403, 404, 408, 413, 415, 417, 422, 429, 431, 500, 503, 504]
+/** Of any route; 417 and 431 are sent before a route is known. */
+const EVERYWHERE = [400, 401, 421, 429, 500, 503]
+const STATUSES = [...EVERYWHERE, 403, 404, 408, 413, 415, 422, 504]
 const tags = ['openai']
 
 /** OpenAI-compatible routes: chat completions and responses from the corpus, embeddings of the retrievers, models. */
@@ -50,7 +52,12 @@ export const openAiRoutes: Routes = (app, context) => {
 }
 
 function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>[]): void {
-  const list = { tags, operationId: 'listModels', summary: 'List models', response: { 200: ModelListSchema } }
+  const list = {
+    tags,
+    operationId: 'listModels',
+    summary: 'List models',
+    response: { 200: ModelListSchema, ...openAiErrorResponses(...EVERYWHERE) },
+  }
   app.get('/v1/models', { schema: list }, () => ({ object: 'list' as const, data: [...models] }))
 
   const one = {
@@ -58,7 +65,7 @@ function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>
     operationId: 'getModel',
     summary: 'Get a model',
     params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 512 }) }),
-    response: { 200: ModelSchema, ...openAiErrorResponses(400, 404) },
+    response: { 200: ModelSchema, ...openAiErrorResponses(...EVERYWHERE, 404) },
   }
   app.get('/v1/models/:id', { schema: one }, ({ params: { id } }) => {
     const [reader] = models
