@@ -42,16 +42,23 @@ export const TWICE = 'is set twice: set it once'
 export function repeatedName(text: string, value: unknown): string | undefined {
   const surplus = new Map<string, number>()
   const count = (name: string, by: number): unknown => surplus.set(name, (surplus.get(name) ?? 0) + by)
-  // Names with escapes are not compared, but counted.
-  for (const [, name = '', colon] of text.replace(/\\[^]/g, '').matchAll(/"([^"]*)"(\s*:)?/g)) if (colon !== undefined) count(name, 1)
+  for (const [, json = '', colon] of text.matchAll(/("[^"\\]*(?:\\[^][^"\\]*)*")(\s*:)?/g))
+    if (colon !== undefined) count(json.includes('\\') ? String(JSON.parse(json)) : json.slice(1, -1), 1)
   const left: unknown[] = [value]
   for (let one = left.pop(); one !== undefined; one = left.pop())
     for (const [name, inner] of typeof one === 'object' && one !== null ? Object.entries(one) : []) {
       if (!Array.isArray(one)) count(name, -1)
       left.push(inner)
     }
-  const isEqual = [...surplus.values()].reduce((sum, by) => sum + by, 0) === 0
-  return isEqual ? undefined : [...surplus].find(([, by]) => by > 0)?.[0]
+  return [...surplus].find(([, by]) => by > 0)?.[0]
+}
+
+/** Whether a value has more levels of lists and objects. Recursive functions fail on what JSON.parse reads. */
+export function isDeeper(value: unknown, levels: number): boolean {
+  const isNested = (one: unknown): one is object => typeof one === 'object' && one !== null
+  let level = [value].filter(isNested)
+  for (let depth = 0; depth < levels && level.length > 0; depth++) level = level.flatMap((one) => Object.values(one).filter(isNested))
+  return level.length > 0
 }
 
 /** The problem of a text that `halfPairIn` finds. */

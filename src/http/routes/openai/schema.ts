@@ -74,7 +74,9 @@ export const ChatRequestSchema = Type.Object({
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   top_k: nullable(Type.Integer({ minimum: -1, description: 'Sample from this many most probable tokens; 0 and -1 mean all.' })),
   stop: nullable(Type.Union([stopText, Type.Array(stopText, { ...stop, items: stopText })])),
-  seed: nullable(Type.Integer({ description: 'Seed of sampling, modulo 2^32.' })),
+  seed: nullable(
+    Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER, description: 'Seed of sampling, modulo 2^32.' }),
+  ),
   logprobs: nullable(Type.Boolean({ description: "Return the log-probabilities of the answer's tokens. Default: false." })),
   top_logprobs: nullable(
     Type.Integer({ minimum: 0, maximum: LIMITS.topTokens, description: 'Number of alternatives to return per token. Requires logprobs.' }),
