@@ -53,30 +53,44 @@ export function repeatedName(text: string, value: unknown): string | undefined {
   return [...surplus].find(([, by]) => by > 0)?.[0]
 }
 
+/** Levels of lists and objects in what clients send. */
+const MOST_LEVELS = 100
+export const TOO_DEEP = `has more than ${MOST_LEVELS} levels of lists and objects`
+
 /** Whether a value has more levels of lists and objects. Recursive functions fail on what JSON.parse reads. */
-export function isDeeper(value: unknown, levels: number): boolean {
+export function isTooDeep(value: unknown): boolean {
   const isNested = (one: unknown): one is object => typeof one === 'object' && one !== null
   let level = [value].filter(isNested)
-  for (let depth = 0; depth < levels && level.length > 0; depth++) level = level.flatMap((one) => Object.values(one).filter(isNested))
+  for (let depth = 0; depth < MOST_LEVELS && level.length > 0; depth++) level = level.flatMap((one) => Object.values(one).filter(isNested))
   return level.length > 0
 }
 
 /** The problem of a text that `halfPairIn` finds. */
 export const HALF_PAIR = 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
 
+/** A value within another; the outermost has no parent. */
+interface Place {
+  readonly value: unknown
+  readonly name: string
+  readonly parent?: Place
+}
+
 /** Path of the first text or name with half of a surrogate pair, which UTF-8 cannot hold; undefined if there is none, '' for the value itself. */
 export function halfPairIn(value: unknown): string | undefined {
-  const left: [path: string, value: unknown][] = [['', value]]
+  const left: Place[] = [{ value, name: '' }]
   for (let next = left.pop(); next; next = left.pop()) {
-    const [path, one] = next
-    if (typeof one === 'string' && !one.isWellFormed()) return path
+    const one = next.value
+    if (!next.name.isWellFormed() || (typeof one === 'string' && !one.isWellFormed())) return pathOf(next)
     if (typeof one !== 'object' || one === null) continue
-    for (const [name, inner] of Object.entries(one).reverse()) {
-      const at = (path === '' ? name : `${path}.${name}`).toWellFormed()
-      left.push([at, inner], [at, name])
-    }
+    for (const [name, inner] of Object.entries(one).reverse()) left.push({ value: inner, name, parent: next })
   }
   return undefined
+}
+
+function pathOf(place: Place): string {
+  const names: string[] = []
+  for (let one = place; one.parent; one = one.parent) names.push(one.name)
+  return names.reverse().join('.').toWellFormed()
 }
 
 /** Significant digits that a double has of every number: more are rounding errors. */

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { halfPairIn } from '../../../base/json.ts'
 import { testApp, type ErrorBody } from '../helpers.ts'
 
 const KEY = 'an admin key of a test'
@@ -120,7 +121,7 @@ t.test('what clients of OpenAI write as null is not set', async (t) => {
 })
 
 t.test('a body of many levels is refused on each route, whatever it is made of', async (t) => {
-  const { post } = await testApp(t)
+  const { app, post } = await testApp(t)
   const nested = (open: string, close: string, levels: number) => `${open.repeat(levels)}1${close.repeat(levels)}`
   for (const deep of [nested('[', ']', 20_000), nested('{"anyOf":[', ']}', 10_000), nested('{"a":"\\ud800","b":', '}', 20_000)])
     for (const [url, body] of [
@@ -137,6 +138,20 @@ t.test('a body of many levels is refused on each route, whatever it is made of',
       t.equal(response.statusCode, 400, url)
       t.match(response.json(), { error: { code: 'invalid_request', message: /more than 100 levels/ } }, url)
     }
+  const lines = `${['[', '{"b":'].map((open) => `{"question":"q","filter":${open.repeat(20_000)}"\\ud800"${(open === '[' ? ']' : '}').repeat(20_000)}}`).join('\n')}\n`
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const batch = await app.inject({ method: 'POST', url: '/v1/answers', headers, payload: lines })
+  const items = batch.body
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
+  t.match(
+    items,
+    Array.from({ length: 2 }, () => ({ status: 400, error: { message: /more than 100 levels/ } })),
+  )
+  const started = performance.now()
+  const half = halfPairIn(JSON.parse(`${'{"b":'.repeat(100_000)}"\\ud800"${'}'.repeat(100_000)}`))
+  t.ok(half?.startsWith('b.b.') && performance.now() - started < 5000, 'a path is made once, not at each level')
   const within = await post('/v1/responses', `{"model":"fake","input":"q","metadata":${nested('[', ']', 99)}}`)
   t.equal(within.statusCode, 200)
 })
