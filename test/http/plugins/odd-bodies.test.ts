@@ -156,6 +156,15 @@ t.test('a body of many levels is refused on each route, whatever it is made of',
   t.equal(within.statusCode, 200)
 })
 
+t.test('an unknown field is named as such, among however many', async (t) => {
+  const { post } = await testApp(t)
+  for (const count of [1, 63, 64, 65, 1000]) {
+    const unknown = Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]))
+    const response = await post('/v1/answer', { question: 'q', ...unknown })
+    t.match(response.json(), { error: { field: 'k0', message: /^k0 is not a known field/ } }, String(count))
+  }
+})
+
 t.test('an integer that JSON rounds is no seed', async (t) => {
   const { post } = await testApp(t)
   const asked = (seed: string) => post('/v1/chat/completions', `{"model":"fake","messages":[{"role":"user","content":"q"}],"seed":${seed}}`)
