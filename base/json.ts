@@ -38,6 +38,10 @@ export function parseSealed(text: string): unknown {
 /** The problem of a field that `repeatedName` finds. */
 export const TWICE = 'is set twice: set it once'
 
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
 /** A name that an object in a JSON text has twice, of which one value is lost. */
 export function repeatedName(text: string, value: unknown): string | undefined {
   const surplus = new Map<string, number>()
@@ -46,7 +50,7 @@ export function repeatedName(text: string, value: unknown): string | undefined {
     if (colon !== undefined) count(json.includes('\\') ? String(JSON.parse(json)) : json.slice(1, -1), 1)
   const left: unknown[] = [value]
   for (let one = left.pop(); one !== undefined; one = left.pop())
-    for (const [name, inner] of typeof one === 'object' && one !== null ? Object.entries(one) : []) {
+    for (const [name, inner] of isNested(one) ? Object.entries(one) : []) {
       if (!Array.isArray(one)) count(name, -1)
       left.push(inner)
     }
@@ -59,7 +63,6 @@ export const TOO_DEEP = `has more than ${MOST_LEVELS} levels of lists and object
 
 /** Whether a value has more levels of lists and objects. Recursive functions fail on what JSON.parse reads. */
 export function isTooDeep(value: unknown): boolean {
-  const isNested = (one: unknown): one is object => typeof one === 'object' && one !== null
   let level = [value].filter(isNested)
   for (let depth = 0; depth < MOST_LEVELS && level.length > 0; depth++) level = level.flatMap((one) => Object.values(one).filter(isNested))
   return level.length > 0
@@ -81,8 +84,7 @@ export function halfPairIn(value: unknown): string | undefined {
   for (let next = left.pop(); next; next = left.pop()) {
     const one = next.value
     if (!next.name.isWellFormed() || (typeof one === 'string' && !one.isWellFormed())) return pathOf(next)
-    if (typeof one !== 'object' || one === null) continue
-    for (const [name, inner] of Object.entries(one).reverse()) left.push({ value: inner, name, parent: next })
+    for (const [name, inner] of isNested(one) ? Object.entries(one).reverse() : []) left.push({ value: inner, name, parent: next })
   }
   return undefined
 }

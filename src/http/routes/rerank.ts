@@ -32,8 +32,8 @@ const common = {
     'Return logits (cross-encoder) or mean log-probabilities (reader) instead of scores from 0 to 1. Default: false.',
   ),
 }
-const ignored = { description: 'No effect.' }
-const IGNORED = ['max_chunks_per_doc', 'priority', 'user']
+const effectless = { description: 'No effect.' }
+const ignoredIn = (body: object): string[] => ['max_chunks_per_doc', 'priority', 'user'].filter((name) => name in body)
 
 /** Request format of Cohere, Jina and Infinity. */
 export const RerankRequestSchema = closed({
@@ -46,9 +46,9 @@ export const RerankRequestSchema = closed({
       description: 'Fields of the documents to read; must include `text`. Default: title and text.',
     }),
   ),
-  max_chunks_per_doc: Type.Optional(Type.Integer({ minimum: 1, ...ignored })),
-  priority: Type.Optional(Type.Integer(ignored)),
-  user: Type.Optional(Type.String(ignored)),
+  max_chunks_per_doc: Type.Optional(Type.Integer({ minimum: 1, ...effectless })),
+  priority: Type.Optional(Type.Integer(effectless)),
+  user: Type.Optional(Type.String(effectless)),
 })
 type RerankRequest = Static<typeof RerankRequestSchema>
 
@@ -124,10 +124,7 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
         throw notFound('model', `The model "${clipped(body.model, 100)}" does not exist: leave it out, or name ${model}.`)
       if ('texts' in body && body.truncate === false)
         throw invalidField('truncate', 'is false, but long texts are always truncated here: omit it, and shorten or split the texts')
-      tellIgnored(
-        reply,
-        IGNORED.filter((name) => name in body),
-      )
+      tellIgnored(reply, ignoredIn(body))
       const passages = passagesOf(body)
       const contextTokens = 'documents' in body ? body.max_tokens_per_doc : undefined
       const run = runOptions(request, reply, config.DEADLINE_MS)

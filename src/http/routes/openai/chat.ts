@@ -120,7 +120,7 @@ export async function* toChunks(
 /** A grammar that constrains decoding, and the number of top tokens to report. @throws invalid_request for an unsupported response format */
 function formOf({ response_format, logprobs, top_logprobs, cepe }: ChatRequest) {
   const { type = 'text', json_schema: named } = response_format ?? {}
-  const fields = { field: 'response_format', schema: 'response_format.json_schema.schema' }
+  const fields = ['response_format', 'response_format.json_schema.schema'] as const
   const formed = formattedBy({ type, schema: named && (named.schema ?? null) }, fields, cepe)
   if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true) throw invalidField('top_logprobs', 'needs logprobs: true')
   return { ...formed, ...(logprobs === true && { logprobs: top_logprobs ?? 0 }) }

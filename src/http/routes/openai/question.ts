@@ -40,23 +40,20 @@ export function questionOf(conversation: Conversation, chat: ChatOptions, own: C
   }
 }
 
-/** Fields of a request: of the format of its answers, and of its schema. */
-type FormatFields = Readonly<Record<'field' | 'schema', string>>
-
-/** The grammar of an answer's format; none for text. @throws invalid_request for an unsupported format, and for sources after JSON */
+/** The grammar of an answer's format; none for text. @param field of the format; of its schema @throws invalid_request for an unsupported format, and for sources after JSON */
 export function formattedBy(
   { type, schema }: { readonly type: string; readonly schema?: unknown },
-  fields: FormatFields,
+  [field, schemaField]: readonly [field: string, schemaField: string],
   cepe: ChatRequest['cepe'],
 ): Pick<ChatQuestion, 'grammar'> {
   if (type === 'text' && schema !== undefined)
-    throw invalidField(fields.schema, 'has no effect with type text: omit it, or take type json_schema')
+    throw invalidField(schemaField, 'has no effect with type text: omit it, or take type json_schema')
   if (type === 'text') return {}
   const remedy = 'is not supported: take json_schema, with a schema that names the fields'
-  if (type !== 'json_schema') throw invalidField(fields.field, `of type ${JSON.stringify(type)} ${remedy}`)
+  if (type !== 'json_schema') throw invalidField(field, `of type ${JSON.stringify(type)} ${remedy}`)
   if (cepe?.sources === true)
-    throw invalidField('cepe.sources', `would follow the JSON that ${fields.field} asks for, and make it invalid: omit one of them`)
-  return { grammar: grammarOf(schema, fields.schema) }
+    throw invalidField('cepe.sources', `would follow the JSON that ${field} asks for, and make it invalid: omit one of them`)
+  return { grammar: grammarOf(schema, schemaField) }
 }
 
 /**

@@ -12,7 +12,7 @@ import type { AnswerEvent } from '../../../rag/answer-events.ts'
 export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuestion {
   const { input, instructions, max_output_tokens: newTokens, text } = body
   const { type = 'text', schema } = text?.format ?? {}
-  const formed = formattedBy({ type, schema }, { field: 'text.format', schema: 'text.format.schema' }, body.cepe)
+  const formed = formattedBy({ type, schema }, ['text.format', 'text.format.schema'], body.cepe)
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input.map(messageOf)
   const { question, earlier } = conversationOf(items, 'input')
   const system = instructions?.trim() ? [{ role: 'system' as const, content: instructions.trim() }] : []
