@@ -38,38 +38,61 @@ export function parseSealed(text: string): unknown {
 /** The problem of a field that `repeatedName` finds. */
 export const TWICE = 'is set twice: set it once'
 
+function isNested(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
 /** A name that an object in a JSON text has twice, of which one value is lost. */
 export function repeatedName(text: string, value: unknown): string | undefined {
   const surplus = new Map<string, number>()
   const count = (name: string, by: number): unknown => surplus.set(name, (surplus.get(name) ?? 0) + by)
-  // Names with escapes are not compared, but counted.
-  for (const [, name = '', colon] of text.replace(/\\[^]/g, '').matchAll(/"([^"]*)"(\s*:)?/g)) if (colon !== undefined) count(name, 1)
+  for (const [, json = '', colon] of text.matchAll(/("[^"\\]*(?:\\[^][^"\\]*)*")(\s*:)?/g))
+    if (colon !== undefined) count(json.includes('\\') ? String(JSON.parse(json)) : json.slice(1, -1), 1)
   const left: unknown[] = [value]
   for (let one = left.pop(); one !== undefined; one = left.pop())
-    for (const [name, inner] of typeof one === 'object' && one !== null ? Object.entries(one) : []) {
+    for (const [name, inner] of isNested(one) ? Object.entries(one) : []) {
       if (!Array.isArray(one)) count(name, -1)
       left.push(inner)
     }
-  const isEqual = [...surplus.values()].reduce((sum, by) => sum + by, 0) === 0
-  return isEqual ? undefined : [...surplus].find(([, by]) => by > 0)?.[0]
+  return [...surplus].find(([, by]) => by > 0)?.[0]
+}
+
+/** Levels of lists and objects in what clients send. */
+const MOST_LEVELS = 100
+export const TOO_DEEP = `has more than ${MOST_LEVELS} levels of lists and objects`
+
+/** Whether a value has more levels of lists and objects. Recursive functions fail on what JSON.parse reads. */
+export function isTooDeep(value: unknown): boolean {
+  let level = [value].filter(isNested)
+  for (let depth = 0; depth < MOST_LEVELS && level.length > 0; depth++) level = level.flatMap((one) => Object.values(one).filter(isNested))
+  return level.length > 0
 }
 
 /** The problem of a text that `halfPairIn` finds. */
 export const HALF_PAIR = 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
 
+/** A value within another; the outermost has no parent. */
+interface Place {
+  readonly value: unknown
+  readonly name: string
+  readonly parent?: Place
+}
+
 /** Path of the first text or name with half of a surrogate pair, which UTF-8 cannot hold; undefined if there is none, '' for the value itself. */
 export function halfPairIn(value: unknown): string | undefined {
-  const left: [path: string, value: unknown][] = [['', value]]
+  const left: Place[] = [{ value, name: '' }]
   for (let next = left.pop(); next; next = left.pop()) {
-    const [path, one] = next
-    if (typeof one === 'string' && !one.isWellFormed()) return path
-    if (typeof one !== 'object' || one === null) continue
-    for (const [name, inner] of Object.entries(one).reverse()) {
-      const at = (path === '' ? name : `${path}.${name}`).toWellFormed()
-      left.push([at, inner], [at, name])
-    }
+    const one = next.value
+    if (!next.name.isWellFormed() || (typeof one === 'string' && !one.isWellFormed())) return pathOf(next)
+    for (const [name, inner] of isNested(one) ? Object.entries(one).reverse() : []) left.push({ value: inner, name, parent: next })
   }
   return undefined
+}
+
+function pathOf(place: Place): string {
+  const names: string[] = []
+  for (let one = place; one.parent; one = one.parent) names.push(one.name)
+  return names.reverse().join('.').toWellFormed()
 }
 
 /** Significant digits that a double has of every number: more are rounding errors. */

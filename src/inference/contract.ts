@@ -39,10 +39,10 @@ export interface Permit {
 /** Decides which questions are processed. */
 export interface Admission {
   /**
-   * @param question `cost`: its relative work, see `questionCost`; `deadlineMs` from now
+   * @param question `cost`: its work relative to others of its `kind`, see `questionCost`; `deadlineMs` from now
    * @throws overloaded with retryAfterS if the queue is full, or the question would miss its deadline
    */
-  enter(question: { readonly client?: string; readonly cost: number; readonly deadlineMs?: number }): Permit
+  enter(question: { readonly client?: string; readonly kind?: string; readonly cost: number; readonly deadlineMs?: number }): Permit
 }
 
 /** Passages for the encoder: each is encoded alone; the decoder cross-attends to all of their states. */
@@ -271,11 +271,11 @@ export interface Tasks {
 }
 export type TaskName = keyof Tasks
 
-/** Tasks as methods of a model; `cost` is the request's relative work. */
+/** Tasks as methods of a model; `cost` is the request's work relative to others of its `kind`. */
 type Methods<Name extends TaskName> = {
   readonly [Each in Name]: (
     input: Tasks[Each]['input'],
-    options?: RunOptions & { readonly cost?: number },
+    options?: RunOptions & { readonly kind?: string; readonly cost?: number },
   ) => Promise<Tasks[Each]['output']>
 }
 

@@ -3,25 +3,28 @@ import type { CepeManifest } from '../../models/manifest.ts'
 import { LIMITS } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
 
-export type AdmittedRun = RunOptions & { readonly cost: number }
+/** Work with its own time per token. */
+type Kind = ResolvedQuestion['mode'] | 'document' | 'rerank'
+
+export type AdmittedRun = RunOptions & { readonly kind: Kind; readonly cost: number }
 
 /**
  * Runs a request under an admission permit, acquired before any work is done for it. The deadline starts here.
- * @param work `cost` of one reading, and `extraCost` beyond it
+ * @param work its kind, whose rate is measured; `cost` of one reading, and `extraCost` beyond it
  * @param read receives the options for its readings: the request's own, with the remaining time
  * @throws overloaded if it is not admitted
  */
 export async function withAdmission<Response>(
   admission: Admission,
-  { cost, extraCost = 0 }: { readonly cost: number; readonly extraCost?: number },
+  { kind, cost, extraCost = 0 }: { readonly kind: Kind; readonly cost: number; readonly extraCost?: number },
   run: RunOptions,
   read: (left: () => AdmittedRun) => Promise<Response>,
 ): Promise<Response> {
   const started = performance.now()
-  const permit = admission.enter({ ...run, cost: cost + extraCost })
+  const permit = admission.enter({ ...run, kind, cost: cost + extraCost })
   let done = false
   try {
-    const response = await read(() => ({ ...withTimeLeft(run, started), cost, admitted: true }))
+    const response = await read(() => ({ ...withTimeLeft(run, started), kind, cost, admitted: true }))
     done = true
     return response
   } finally {

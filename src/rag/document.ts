@@ -46,7 +46,7 @@ export async function answerDocument(
     BASE_COST +
     Math.min(documentTokens, Math.ceil(bytes / BYTES_PER_TOKEN)) +
     (form.max_new_tokens ?? reader.manifest.qa_defaults.max_new_tokens)
-  return withAdmission(admission, { cost }, run, async (left) => {
+  return withAdmission(admission, { kind: 'document', cost }, run, async (left) => {
     const parsed = await load(left())
     const document = { ...parsed, title: (form.title ?? (parsed.title || name.replace(ENDING, ''))).normalize() }
     const loaded = performance.now() - started

@@ -62,7 +62,7 @@ export async function withPassages<Response>(
   const candidates = request.rerank ? (request.passages?.length ?? candidatesFor(resolved.k)) : resolved.k
   const ordering = request.rerank ? rerankCost(resolved.question, candidates, resolved.contextTokens, services) : 0
   const extraCost = ordering + (request.explain ? explanationCost(resolved, manifest) : 0)
-  return withAdmission(services.admission, { cost, extraCost }, run, async (left) => {
+  return withAdmission(services.admission, { kind: resolved.mode, cost, extraCost }, run, async (left) => {
     const gathered = await gatherPassages(request, candidates, services.retriever, left())
     if (!request.rerank) return read({ ...gathered, resolved, run: left })
     const { question: query, contextTokens, k } = resolved

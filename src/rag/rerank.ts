@@ -64,7 +64,8 @@ export async function rerank(
 ): Promise<Reranking> {
   const kept = keptTokens(request, models.reader)
   const tokens = request.passages.reduce((sum, { text }) => sum + Math.min(kept, tokensOf(text)) + tokensOf(request.query), 0)
-  return withAdmission(admission, { cost: BASE_COST + tokenShare(models) * tokens }, run, (left) => rerankAdmitted(request, models, left()))
+  const cost = BASE_COST + tokenShare(models) * tokens
+  return withAdmission(admission, { kind: 'rerank', cost }, run, (left) => rerankAdmitted(request, models, left()))
 }
 
 /** As `rerank`, within an admitted request. */

@@ -112,6 +112,8 @@ function first(value: unknown): unknown {
 }
 
 function problemOf({ keyword, params, message }: FastifySchemaValidationError): string {
+  // One of many unknown fields, where the error that lists them all is cut off.
+  if (keyword === 'boolean') return UNKNOWN
   if (keyword === 'pattern' && params['pattern'] === '\\S') return 'must not be blank'
   if (keyword === 'pattern' && params['pattern'] === TABLE_NAME) return TABLE_NAME_FORM
   if (keyword === 'enum' && Array.isArray(params['allowedValues'])) return `must be one of ${params['allowedValues'].join(', ')}`

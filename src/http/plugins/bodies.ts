@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { CodedError, invalidField, invalidRequest, reasonOf } from '../../../base/errors.ts'
-import { HALF_PAIR, halfPairIn, repeatedName, TWICE } from '../../../base/json.ts'
+import { HALF_PAIR, halfPairIn, isTooDeep, repeatedName, TOO_DEEP, TWICE } from '../../../base/json.ts'
 import type { Config } from '../../settings.ts'
 import { UNKNOWN } from '../errors/describe-validation.ts'
 import { utf8Body } from '../request/read-question.ts'
@@ -102,6 +102,7 @@ export function jsonBodies(app: FastifyInstance): void {
     if (body.length === 0) return parsed(takesBody ? invalidRequest(undefined, 'The body is empty: send JSON.') : null, undefined)
     const text = utf8Body(body)
     void parse(request, text, (error, value: unknown) => {
+      if (error === null && isTooDeep(value)) return parsed(invalidRequest(undefined, `The body ${TOO_DEEP}.`), undefined)
       const half = request.routeOptions.config.checksItems !== true && HALF_ESCAPE.test(text) ? halfPairIn(value) : undefined
       if (error !== null) return parsed(invalidRequest(undefined, problemOf(text)), undefined)
       if (half !== undefined) return parsed(invalidField(half || 'body', HALF_PAIR), value)

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { CodedError, invalidField, reasonOf, orThrow } from '../../../base/errors.ts'
-import { repeatedName, TWICE } from '../../../base/json.ts'
+import { CodedError, invalidField, invalidRequest, reasonOf, orThrow } from '../../../base/errors.ts'
+import { isTooDeep, repeatedName, TOO_DEEP, TWICE } from '../../../base/json.ts'
 import { AnswerRequestSchema } from '../../rag/schema.ts'
 import { checked } from '../errors/describe-validation.ts'
 
@@ -11,8 +11,9 @@ export const readQuestion = checked(AnswerRequestSchema, 'question')
 export function parseLine(line: string): unknown {
   const value = orThrow(
     () => JSON.parse(line) as unknown,
-    (error) => new CodedError('invalid_request', `The line is not valid JSON (${reasonOf(error)}).`),
+    (error) => invalidRequest(undefined, `The line is not valid JSON (${reasonOf(error)}).`),
   )
+  if (isTooDeep(value)) throw invalidRequest(undefined, `The line ${TOO_DEEP}.`)
   const twice = repeatedName(line, value)
   if (twice !== undefined) throw invalidField(twice, TWICE)
   return value

@@ -16,11 +16,16 @@ const BATCH_QUESTIONS = 1000
 const JSON_TYPE = 'application/json'
 const NDJSON_TYPE = 'application/x-ndjson'
 
-const TAKES = { checksItems: true, accepts: [JSON_TYPE, NDJSON_TYPE] }
 const bounds = { minItems: 1, maxItems: BATCH_QUESTIONS }
 export const BatchSchema = closed({
   questions: Type.Array(AnswerRequestSchema, { ...bounds, description: 'Questions, each with the fields of POST /v1/answer.' }),
 })
+const LINES = { type: 'string', description: 'One question per line, each with the fields of POST /v1/answer.' }
+const TAKES = {
+  checksItems: true,
+  accepts: [JSON_TYPE, NDJSON_TYPE],
+  documentedBody: { content: { [JSON_TYPE]: { schema: BatchSchema }, [NDJSON_TYPE]: { schema: LINES } } },
+}
 /** Schema of the envelope: each question is validated separately and fails alone. */
 const envelope = Compile(closed({ questions: Type.Array(Type.Unknown(), bounds) }))
 
@@ -44,7 +49,6 @@ export const answersRoutes: Routes = (app, { access, config }) => {
     operationId: 'answerMany',
     summary: 'Answer many questions',
     description: `Up to ${BATCH_QUESTIONS} questions, ${BATCH_AT_ONCE} at a time. A failed question has a status and an error in its item. Accepts and returns JSON or JSON lines (${NDJSON_TYPE}).`,
-    consumes: [JSON_TYPE, NDJSON_TYPE],
     body: BatchSchema,
     response: { 200: Type.Object({ results: Type.Array(BatchItemSchema) }, { description: 'One item per question, in request order.' }) },
   }

@@ -8,7 +8,7 @@ import { listed } from '../../config.ts'
 import type { ToolContext } from '../../mcp/contract.ts'
 import { createToolServer } from '../../mcp/server.ts'
 import { inCollection } from '../../rag/pipeline.ts'
-import { errorResponses } from '../errors/error-body.ts'
+import { documentedErrors, ErrorBodySchema, errorResponses } from '../errors/error-body.ts'
 import { reportError } from '../errors/describe-error.ts'
 import { weightOf, runOptions } from '../request/run-options.ts'
 import type { Routes } from './context.ts'
@@ -18,6 +18,14 @@ import { streamResponse } from '../request/stream-response.ts'
 const MessageSchema = Type.Object(
   { jsonrpc: Type.Literal('2.0'), method: Type.Optional(Type.String()), params: Type.Optional(Type.Object({})) },
   { description: 'A message of the Model Context Protocol (JSON-RPC 2.0).' },
+)
+const RpcErrorSchema = Type.Object(
+  {
+    jsonrpc: Type.Literal('2.0'),
+    id: Type.Union([Type.String(), Type.Number(), Type.Null()]),
+    error: Type.Object({ code: Type.Integer(), message: Type.String(), data: Type.Optional(Type.Unknown()) }),
+  },
+  { title: 'RpcError' },
 )
 const ANSWERED = 'The response message, as JSON or as a stream of one message, by the Accept header and protocol version.'
 
@@ -40,7 +48,9 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
     response: {
       200: Type.Object({}, { description: ANSWERED }),
       202: { description: 'The notification was accepted.', type: 'null' },
-      ...errorResponses(403, 404, 405, 406),
+      ...errorResponses(403, 404, 405),
+      ...documentedErrors(RpcErrorSchema, [406]),
+      ...documentedErrors(Type.Union([ErrorBodySchema, RpcErrorSchema], { title: 'McpRefusal' }), [400]),
     },
   }
   app.post(

@@ -1,9 +1,10 @@
+import { sum } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { hasShareLeft } from '../../../base/fair-share.ts'
 import type { Admission } from '../contract.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
-/** Weight kept by earlier questions when one finishes. */
+/** Weight kept by earlier questions of a kind when one finishes. */
 const DECAY = 0.95
 const LEAST_FINISHED = 3
 const REJECTION_MEMORY_MS = 1000
@@ -20,99 +21,113 @@ interface AdmissionOptions {
   readonly now?: () => number
 }
 
+/** A question that runs or waits. */
+interface Work {
+  readonly client: string
+  readonly kind: string
+  readonly cost: number
+  /** When a process was free for it, presumably. */
+  begun?: { readonly at: number; readonly disruptions: number } | undefined
+}
+
 /**
  * Admission control in front of the whole pipeline: a question takes a permit before any work is done for it, and holds it
- * until it ends. If its estimated wait, by the recent rate of finished questions, exceeds its deadline, it is rejected immediately.
+ * until it ends. If its estimated wait, by the recent rates of finished questions of each kind, exceeds its deadline, it is rejected
+ * immediately. Questions of a kind whose costs are wrong in different ways are still estimated by their average.
  */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { maxWaiting, concurrency, disruptions = () => 0, now = () => performance.now() } = options
-  const rate = workRate(now, disruptions)
-  const clients: Clients = new Map()
-  const rejected = { cost: 0, at: 0 }
-  let questions = 0
+  const rates = workRates()
+  const held = new Set<Work>()
+  const rejected = { ms: 0, at: 0 }
   let safeShare: number = SAFE_SHARE.most
 
-  const refusal = (message: string, cost: number, waitMs: number): CodedError => {
+  const refusal = (message: string, ownMs: number, waitMs: number): CodedError => {
     const time = now()
-    rejected.cost = rejected.cost * Math.exp((rejected.at - time) / REJECTION_MEMORY_MS) + cost
+    rejected.ms = rejected.ms * Math.exp((rejected.at - time) / REJECTION_MEMORY_MS) + ownMs
     rejected.at = time
     // Rejected clients retry: with equal Retry-After values, their retries would arrive together and be rejected again.
-    const seconds = Math.ceil(Math.max(waitMs, rejected.cost * rate.msPerCost()) / 1000)
+    const seconds = Math.ceil(Math.max(waitMs, rejected.ms) / 1000)
     const retryAfterS = Math.min(LONGEST_RETRY_AFTER_S, Math.max(1, seconds))
     return new CodedError('overloaded', `${message} Try again later.`, { retryAfterS })
   }
 
-  const check = (client: string, cost: number, deadlineMs: number): void => {
-    const expectedMs = workBefore(clients, client, cost) * rate.msPerCost()
-    const own = clients.get(client)?.questions ?? 0
-    const share = { total: questions, own, clients: clients.size + (clients.has(client) ? 0 : 1) }
-    if (!hasShareLeft(maxWaiting + concurrency, share)) throw refusal(`${questions} questions are running or queued.`, cost, expectedMs / 2)
+  const check = (work: Work, deadlineMs: number): void => {
+    const clients = timeByClient([...held, work], rates.msOf)
+    const expectedMs = timeBefore(clients, work.client)
+    const own = [...held].filter(({ client }) => client === work.client).length
+    const share = { total: held.size, own, clients: clients.size }
+    const ownMs = rates.msOf(work)
+    if (!hasShareLeft(maxWaiting + concurrency, share))
+      throw refusal(`${held.size} questions are running or queued.`, ownMs, expectedMs / 2)
     const safeMs = safeShare * deadlineMs
-    if (questions < concurrency || expectedMs <= safeMs) return
+    if (held.size < concurrency || expectedMs <= safeMs) return
     const seconds = (expectedMs / 1000).toFixed(1)
-    throw refusal(`The estimated response time is ${seconds} s, the deadline ${deadlineMs / 1000} s.`, cost, expectedMs - safeMs)
+    throw refusal(`The estimated response time is ${seconds} s, the deadline ${deadlineMs / 1000} s.`, ownMs, expectedMs - safeMs)
+  }
+
+  /** The oldest waiting questions take the free processes. */
+  const begin = (): void => {
+    const waiting = [...held].filter(({ begun }) => begun === undefined)
+    const free = concurrency - (held.size - waiting.length)
+    for (const work of waiting.slice(0, free)) work.begun = { at: now(), disruptions: disruptions() }
+  }
+
+  const finish = (work: Work): void => {
+    // Clients are served in turn: it ran in the place of another.
+    const other = work.begun ? undefined : [...held].findLast(({ begun }) => begun)
+    const begun = work.begun ?? other?.begun
+    if (other) other.begun = undefined
+    if (begun?.disruptions === disruptions()) rates.note(work, (now() - begun.at) / concurrency)
   }
 
   return {
-    enter: ({ client = '', cost, deadlineMs = Infinity }) => {
-      check(client, cost, deadlineMs)
-      if (questions === 0) rate.begin()
-      questions++
-      const account = clients.get(client) ?? { questions: 0, cost: 0 }
-      account.questions++
-      account.cost += cost
-      clients.set(client, account)
-      let isHeld = true
+    enter: ({ client = '', kind = '', cost, deadlineMs = Infinity }) => {
+      const work: Work = { client, kind, cost }
+      check(work, deadlineMs)
+      held.add(work)
+      begin()
       const [entered, before] = [now(), disruptions()]
       return {
         release: (done) => {
-          if (!isHeld) return
-          isHeld = false
-          questions--
-          account.questions--
-          account.cost -= cost
-          if (account.questions === 0) clients.delete(client)
+          if (!held.delete(work)) return
           if (done) {
             safeShare = Math.min(SAFE_SHARE.most, safeShare + SAFE_SHARE.afterDone)
-            rate.finish(cost)
+            finish(work)
           } else if (now() - entered >= deadlineMs && disruptions() === before)
             safeShare = Math.max(SAFE_SHARE.least, safeShare * SAFE_SHARE.afterLate)
+          begin()
         },
       }
     },
   }
 }
 
-/** Questions that run or wait, by client. */
-type Clients = Map<string, { questions: number; cost: number }>
-
-/** Work before a question: that of other clients counts up to this client's own, by fair queueing. */
-function workBefore(clients: Clients, client: string, cost: number): number {
-  const own = (clients.get(client)?.cost ?? 0) + cost
-  const others = [...clients].filter(([other]) => other !== client)
-  return others.reduce((sum, [, { cost: theirs }]) => sum + Math.min(theirs, own), own)
+function timeByClient(all: readonly Work[], msOf: (work: Work) => number): Map<string, number> {
+  const times = new Map<string, number>()
+  for (const work of all) times.set(work.client, (times.get(work.client) ?? 0) + msOf(work))
+  return times
 }
 
-/** Time per unit of work, estimated from recently finished questions. */
-function workRate(now: () => number, disruptions: () => number) {
-  /** Decaying sums over finished questions while there was work: their ratio is the time per unit of cost. */
-  const finished = { ms: 0, cost: 0, count: 0 }
-  let [workedSince, disruptionsBefore] = [0, 0]
-  const begin = (): void => {
-    workedSince = now()
-    disruptionsBefore = disruptions()
-  }
+/** Time until a client's questions are done: that of other clients counts up to its own, by fair queueing. */
+function timeBefore(times: ReadonlyMap<string, number>, client: string): number {
+  const own = times.get(client) ?? 0
+  return sum([...times.values()].map((theirs) => Math.min(theirs, own)))
+}
+
+/** Time per unit of cost for each kind of work, from recently finished questions. */
+function workRates() {
+  /** Decaying sums: their ratio is the time per unit of cost. */
+  const finished = new Map<string, { ms: number; cost: number; count: number }>()
   return {
-    begin,
-    finish: (cost: number): void => {
-      if (disruptions() === disruptionsBefore) {
-        finished.ms = DECAY * finished.ms + now() - workedSince
-        finished.cost = DECAY * finished.cost + cost
-        finished.count++
-      }
-      begin()
+    note: ({ kind, cost }: Work, ms: number): void => {
+      const before = finished.get(kind) ?? { ms: 0, cost: 0, count: 0 }
+      finished.set(kind, { ms: DECAY * before.ms + ms, cost: DECAY * before.cost + cost, count: before.count + 1 })
     },
-    /** 0 without enough data. */
-    msPerCost: () => (finished.count < LEAST_FINISHED ? 0 : finished.ms / finished.cost),
+    /** Estimated time of work; 0 without enough data. */
+    msOf: ({ kind, cost }: Work): number => {
+      const { ms, cost: done, count } = finished.get(kind) ?? { ms: 0, cost: 0, count: 0 }
+      return count < LEAST_FINISHED ? 0 : (cost * ms) / done
+    },
   }
 }

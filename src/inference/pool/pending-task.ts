@@ -8,6 +8,7 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export interface SubmittedTask extends Share {
   readonly call: TaskCall
+  readonly kind: string
   readonly since: number
   readonly deadlineAt: number
 }

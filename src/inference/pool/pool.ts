@@ -71,12 +71,12 @@ export class Pool {
    */
   async run(
     call: TaskCall,
-    { signal, deadlineMs = Infinity, client = '', lane = 'question', cost = 1, admitted = false, onText }: PoolRunOptions = {},
+    { signal, deadlineMs = Infinity, client = '', lane = 'question', kind = '', cost = 1, admitted = false, onText }: PoolRunOptions = {},
   ): Promise<PoolResult> {
     if (!this.#accepting) throw new CodedError('not_ready', 'The service is shutting down.')
     if (signal?.aborted) throw clientClosed()
     const since = performance.now()
-    const submitted = { call, client, lane, cost, since, deadlineAt: since + deadlineMs }
+    const submitted = { call, client, lane, kind, cost, since, deadlineAt: since + deadlineMs }
     this.#checkServing()
     if (!admitted) this.#checkRoom(submitted)
     if (!(deadlineMs > 0)) throw this.#late(submitted, 'no time was left for the run')

@@ -3,9 +3,9 @@ import type { Share } from './queue.ts'
 
 const NEWEST = 0.2
 
-type Work = Pick<Share, 'lane' | 'cost'> & { readonly call: Pick<TaskCall, 'task'> }
+type Work = Pick<Share, 'lane' | 'cost'> & { readonly kind: string; readonly call: Pick<TaskCall, 'task'> }
 
-/** Moving averages of the time per unit of cost, per task and lane: an answer in many steps differs from one in a single run. */
+/** Moving averages of the time per unit of cost, per task, lane and kind: an answer in many steps differs from one in a single run. */
 export class RunTimes {
   readonly #averages = new Map<string, { ms: number; cost: number }>()
 
@@ -26,6 +26,6 @@ export class RunTimes {
   }
 }
 
-function kindOf({ call, lane }: Work): string {
-  return `${lane} ${call.task}`
+function kindOf({ call, lane, kind }: Work): string {
+  return `${lane} ${call.task} ${kind}`
 }

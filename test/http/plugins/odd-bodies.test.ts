@@ -1,4 +1,5 @@
 import t from 'tap'
+import { halfPairIn } from '../../../base/json.ts'
 import { testApp, type ErrorBody } from '../helpers.ts'
 
 const KEY = 'an admin key of a test'
@@ -36,6 +37,8 @@ t.test('a name that an object holds twice is refused wherever JSON comes in: one
   for (const [url, body, field] of [
     ['/v1/answer', '{"question": "a", "question": "b"}', 'question'],
     ['/v1/answer', '{"question": "a", "filter": {"source": "x", "source": "y"}}', 'source'],
+    ['/v1/answer', '{"question": "a", "quest\\u0069on": "b"}', 'question'],
+    ['/v1/answer', '{"question": "\\"a\\": b", "\\u006B": 1, "k": 2}', 'k'],
     ['/v1/answers', '{"questions": [{"question": "a", "k": 1, "k": 2}]}', 'k'],
     ['/v1/passages', '{"passages": [{"id": "1", "title": "", "text": "x", "text": "y"}]}', 'text'],
     ['/v1/chat/completions', '{"model": "fake", "messages": [{"role": "user", "content": "q", "content": "r"}]}', 'content'],
@@ -115,4 +118,60 @@ t.test('what clients of OpenAI write as null is not set', async (t) => {
   const { post } = await testApp(t)
   const response = await post('/v1/embeddings', { model: 'fake', input: 'a', encoding_format: null, dimensions: null })
   t.match(response.json(), { data: [{ embedding: [Number, Number] }] })
+})
+
+t.test('a body of many levels is refused on each route, whatever it is made of', async (t) => {
+  const { app, post } = await testApp(t)
+  const nested = (open: string, close: string, levels: number) => `${open.repeat(levels)}1${close.repeat(levels)}`
+  for (const deep of [nested('[', ']', 20_000), nested('{"anyOf":[', ']}', 10_000), nested('{"a":"\\ud800","b":', '}', 20_000)])
+    for (const [url, body] of [
+      ['/v1/answer', `{"question":"q","filter":${deep}}`],
+      ['/v1/answers', `{"questions":[${deep}]}`],
+      ['/v1/rerank', `{"query":"q","documents":${deep}}`],
+      ['/rerank', `{"query":"q","texts":["a"],"user":${deep}}`],
+      ['/v1/embeddings', `{"model":"fake","input":${deep}}`],
+      ['/v1/responses', `{"model":"fake","input":"q","metadata":${deep}}`],
+      ['/v1/chat/completions', `{"model":"fake","messages":[],"response_format":{"type":"json_schema","json_schema":{"schema":${deep}}}}`],
+      ['/mcp', `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":${deep}}`],
+    ] as const) {
+      const response = await post(url, body)
+      t.equal(response.statusCode, 400, url)
+      t.match(response.json(), { error: { code: 'invalid_request', message: /more than 100 levels/ } }, url)
+    }
+  const lines = `${['[', '{"b":'].map((open) => `{"question":"q","filter":${open.repeat(20_000)}"\\ud800"${(open === '[' ? ']' : '}').repeat(20_000)}}`).join('\n')}\n`
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const batch = await app.inject({ method: 'POST', url: '/v1/answers', headers, payload: lines })
+  const items = batch.body
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as unknown)
+  t.match(
+    items,
+    Array.from({ length: 2 }, () => ({ status: 400, error: { message: /more than 100 levels/ } })),
+  )
+  const started = performance.now()
+  const half = halfPairIn(JSON.parse(`${'{"b":'.repeat(100_000)}"\\ud800"${'}'.repeat(100_000)}`))
+  t.ok(half?.startsWith('b.b.') && performance.now() - started < 5000, 'a path is made once, not at each level')
+  const within = await post('/v1/responses', `{"model":"fake","input":"q","metadata":${nested('[', ']', 99)}}`)
+  t.equal(within.statusCode, 200)
+})
+
+t.test('an unknown field is named as such, among however many', async (t) => {
+  const { post } = await testApp(t)
+  for (const count of [1, 63, 64, 65, 1000]) {
+    const unknown = Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]))
+    const response = await post('/v1/answer', { question: 'q', ...unknown })
+    t.match(response.json(), { error: { field: 'k0', message: /^k0 is not a known field/ } }, String(count))
+  }
+})
+
+t.test('an integer that JSON rounds is no seed', async (t) => {
+  const { post } = await testApp(t)
+  const asked = (seed: string) => post('/v1/chat/completions', `{"model":"fake","messages":[{"role":"user","content":"q"}],"seed":${seed}}`)
+  for (const seed of ['9007199254740991', '-9007199254740991', '-0']) t.equal((await asked(seed)).statusCode, 200, seed)
+  for (const seed of ['9007199254740993', '1e30', '1e400', '1.5']) {
+    const response = await asked(seed)
+    t.equal(response.statusCode, 400, seed)
+    t.match(response.json(), { error: { param: 'seed' } }, seed)
+  }
 })

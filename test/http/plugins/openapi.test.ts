@@ -32,6 +32,26 @@ t.test('every operation has a name of its own, and every JSON body', async (t) =
     [],
     'no name twice',
   )
+  t.match(document.paths['/v1/answers']?.['post']?.requestBody?.content, {
+    'application/json': { schema: { $ref: '#/components/schemas/AnswerManyRequest' } },
+    'application/x-ndjson': { schema: { type: 'string', description: /One question per line/ } },
+  })
+  for (const [path, forms] of [
+    ['/v1/rerank', ['documents']],
+    ['/v2/rerank', ['documents']],
+    ['/rerank', ['texts', 'documents']],
+  ] as const) {
+    const body = document.paths[path]?.['post']?.requestBody?.content['application/json']?.schema
+    const [, name = ''] = /([^/]+)"}$/.exec(JSON.stringify(body)) ?? []
+    const { [name]: schema = {} } = document.components.schemas
+    const alternatives = 'anyOf' in schema && Array.isArray(schema.anyOf) ? (schema.anyOf as unknown[]) : [schema]
+    t.match(
+      alternatives,
+      forms.map((name) => ({ properties: { [name]: {} } })),
+      path,
+    )
+    t.equal(alternatives.length, forms.length, path)
+  }
   const { schemas } = document.components
   t.ok(schemas['AnswerResponse']?.properties?.['answer'], 'the answer is a field of a named type')
   t.match(schemas, { AnswerRequest: {}, SearchResponse: {}, Evidence: {}, Filter: {}, ErrorBody: {}, OpenAiError: {}, Passage: {} })

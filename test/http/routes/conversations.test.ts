@@ -93,7 +93,7 @@ t.test('x-cepe-ignored stays below the headers that proxies pass on; the body ha
   ]
   const { data, response } = await client.chat.completions.create({ model: 'fake', messages }).withResponse()
   const shown = response.headers.get('x-cepe-ignored') ?? ''
-  t.match(shown, /^messages\.0, messages\.1, .*, messages\.98, messages\.99, \.\.\.$/)
+  t.match(shown, /^messages\.0, messages\.1, .*, messages\.48, messages\.49, \.\.\.$/)
   t.ok(shown.length < 2000)
   const { ignored } = (data as unknown as { cepe: { ignored: string[] } }).cepe
   t.same([ignored.length, ignored.at(-1)], [999, 'messages.998'])

@@ -58,14 +58,23 @@ t.test('what cannot be ordered is refused by name', async (t) => {
     [{ query: QUERY, documents: DOCUMENTS, rank_fields: ['author'] }, 'rank_fields.0'],
     [{ query: QUERY, documents: [null] }, 'documents.0'],
     [{ query: QUERY, documents: DOCUMENTS, texts: DOCUMENTS }, 'texts'],
+    [{ query: QUERY, documents: DOCUMENTS, rank_fields: ['title'] }, 'rank_fields'],
+    [{ query: QUERY, texts: DOCUMENTS }, 'texts'],
+  ]
+  const ofTexts: [object, string][] = [
     [{ query: QUERY, texts: DOCUMENTS, truncation_direction: 'Left' }, 'truncation_direction'],
     [{ query: QUERY, texts: DOCUMENTS, truncate: false }, 'truncate'],
-    [{ query: QUERY, documents: DOCUMENTS, rank_fields: ['title'] }, 'rank_fields'],
     [{ query: QUERY, texts: DOCUMENTS, return_documents: true }, 'return_documents'],
+    [{ query: QUERY, documents: DOCUMENTS, texts: DOCUMENTS }, 'texts'],
+    [{ query: QUERY }, 'texts'],
   ]
-  for (const [body, field] of cases)
-    t.match((await post('/v1/rerank', body)).json(), { error: { code: 'invalid_request', field } }, JSON.stringify(body).slice(0, 80))
-  t.match((await post('/rerank', { query: QUERY })).json(), { error: { field: 'texts' } })
+  for (const [path, bodies] of [
+    ['/v1/rerank', cases],
+    ['/v2/rerank', cases],
+    ['/rerank', ofTexts],
+  ] as const)
+    for (const [body, field] of bodies)
+      t.match((await post(path, body)).json(), { error: { code: 'invalid_request', field } }, JSON.stringify(body).slice(0, 80))
   for (const body of [[], 'text', null]) t.equal((await post('/v2/rerank', JSON.stringify(body))).statusCode, 400)
   const unknown = await post('/v1/rerank', { model: 'rerank-v3.5', query: QUERY, documents: DOCUMENTS })
   t.match(
@@ -81,13 +90,13 @@ t.test('keys hold on the route outside of /v1 too', async (t) => {
   const keys = await openKeys({ dir, pollMs: 10 })
   t.teardown(() => keys.close())
   const { app, post } = await testApp(t, { keys })
-  const body = { query: QUERY, texts: DOCUMENTS }
+  const body = { query: QUERY, documents: DOCUMENTS }
   for (const path of ['/rerank', '/v1/rerank', '/v2/rerank']) t.equal((await post(path, body)).statusCode, 401, path)
   const sent = await app.inject({ method: 'POST', url: '/rerank', headers: { authorization: `Bearer ${key}` }, payload: body })
   t.equal(sent.statusCode, 200)
 })
 
-t.test('each form is understood at every path, and answered in its own; null counts as absent', async (t) => {
+t.test('each path has the form of its clients, /rerank both, answered in its own; null counts as absent', async (t) => {
   const { post } = await testApp(t)
   for (const path of ['/v1/rerank', '/v2/rerank', '/rerank']) {
     const documents = await post(path, { model: 'cepe', query: QUERY, documents: DOCUMENTS, top_n: 2, return_documents: null })
@@ -98,11 +107,11 @@ t.test('each form is understood at every path, and answered in its own; null cou
       path,
     )
     t.match(documents.json(), { id: String, model: /^fake@/, usage: { total_tokens: 30 } })
-    const texts = await post(path, { model: null, query: QUERY, texts: DOCUMENTS, top_n: 1, return_text: true, raw_scores: true })
-    t.match(texts.json(), [{ index: 1, text: DOCUMENTS[1] }], path)
-    t.equal(texts.json<object[]>().length, 1)
-    t.ok((texts.json<{ score: number }[]>()[0]?.score ?? 1) < 0, 'raw scores are logarithms')
   }
+  const texts = await post('/rerank', { model: null, query: QUERY, texts: DOCUMENTS, top_n: 1, return_text: true, raw_scores: true })
+  t.match(texts.json(), [{ index: 1, text: DOCUMENTS[1] }])
+  t.equal(texts.json<object[]>().length, 1)
+  t.ok((texts.json<{ score: number }[]>()[0]?.score ?? 1) < 0, 'raw scores are logarithms')
   const raw = (await post('/v1/rerank', { query: QUERY, documents: DOCUMENTS, raw_scores: true })).json<{ results: Result[] }>()
   t.ok(raw.results.every(({ relevance_score: score }) => score < 0))
 })

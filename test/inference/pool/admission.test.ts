@@ -2,7 +2,7 @@ import t from 'tap'
 import { CodedError } from '../../../base/errors.ts'
 import { createAdmission } from '../../../src/inference/pool/admission.ts'
 
-function open(options: { maxWaiting?: number; places?: number; disruptions?: () => number } = {}) {
+function open(options: { maxWaiting?: number; concurrency?: number; disruptions?: () => number } = {}) {
   let time = 0
   const admission = createAdmission({ maxWaiting: 64, concurrency: 1, now: () => time, ...options })
   const refused = (question: Parameters<typeof admission.enter>[0]): CodedError | undefined => {
@@ -14,9 +14,9 @@ function open(options: { maxWaiting?: number; places?: number; disruptions?: () 
     }
   }
   /** Answers `count` questions of cost 1, one after the other. */
-  const answer = (count: number, ms: number): void => {
+  const answer = (count: number, ms: number, kind?: string): void => {
     for (let i = 0; i < count; i++) {
-      const permit = admission.enter({ cost: 1 })
+      const permit = admission.enter({ cost: 1, ...(kind !== undefined && { kind }) })
       time += ms
       permit.release(true)
     }
@@ -77,7 +77,8 @@ t.test('late questions narrow the door, those in time open it again', (t) => {
     const permits = []
     while (permits.length < 60) {
       try {
-        permits.push(admission.enter({ cost: 1, deadlineMs: 1000 }))
+        // Between the ends of nine and of ten.
+        permits.push(admission.enter({ cost: 1, deadlineMs: 1050 }))
       } catch {
         break
       }
@@ -125,5 +126,41 @@ t.test('what takes long because a process hung is not learned', (t) => {
   }
   const burst = Array.from({ length: 64 }, () => refused({ cost: 1, deadlineMs: 1000 }))
   t.equal(burst.filter((error) => error === undefined).length, 9, 'as many as before')
+  t.end()
+})
+
+t.test('each kind of question is estimated by its own rate, waiting ones of other kinds by theirs', (t) => {
+  const { refused, answer } = open({ maxWaiting: 200 })
+  answer(20, 5000, 'slow')
+  answer(3, 10, 'cheap')
+  const burst = (kind: string, count: number, deadlineMs: number) =>
+    Array.from({ length: count }, () => refused({ kind, cost: 1, deadlineMs })).filter((error) => error === undefined).length
+  t.equal(burst('cheap', 120, 2000), 120, '1.2 s of cheap ones')
+  t.equal(burst('slow', 3, 12_500), 2, '1.2 s and 10 s of 11.25 s')
+  t.equal(burst('cheap', 10, 12_500), 5, '5 x 10 ms are left of 11.25 s')
+  t.match(refused({ kind: 'slow', cost: 1, deadlineMs: 12_500 }), { retryAfterS: 11 }, '5 s, 5 x 10 ms and 5 s were refused')
+  t.end()
+})
+
+t.test('kinds that run at the same time, and clients that overtake, do not change the rates of others', (t) => {
+  const { admission, refused, pass } = open({ concurrency: 2 })
+  for (let round = 0; round < 3; round++) {
+    const slow = admission.enter({ kind: 'slow', cost: 1, client: 'a' })
+    const waiting = admission.enter({ kind: 'cheap', cost: 1, client: 'a' })
+    const last = admission.enter({ kind: 'slow', cost: 1, client: 'a' })
+    const overtaking = admission.enter({ kind: 'cheap', cost: 1, client: 'b' })
+    for (const cheap of [waiting, overtaking]) {
+      pass(100)
+      cheap.release(true)
+    }
+    pass(9800)
+    slow.release(true)
+    pass(200)
+    last.release(true)
+  }
+  const letIn = (kind: string, deadlineMs: number) =>
+    Array.from({ length: 40 }, () => refused({ kind, client: kind, cost: 1, deadlineMs })).filter((error) => error === undefined).length
+  t.equal(letIn('cheap', 1050), 18, '50 ms each in 945 ms')
+  t.equal(letIn('slow', 12_500), 2, '5 s each, after 0.9 s, in 11.25 s')
   t.end()
 })

@@ -101,9 +101,10 @@ await t.test('what cannot finish in the time that waiting has left is not starte
   // It may be refused as soon as it is hopeless, before the first one has ended.
   const hopeless = t.rejects(pool.run(stubTask('echo hopeless'), { deadlineMs: 2000 }), { code: 'deadline_exceeded', retryAfterS: Number })
   const hopeful = pool.run(stubTask('echo hopeful'), { deadlineMs: 60_000 })
+  const quick = pool.run(stubTask('echo quick'), { kind: 'quick', deadlineMs: 2000 })
   await delay(1850)
   await touch('go')
-  await Promise.all([hopeless, first, hopeful])
+  await Promise.all([hopeless, first, hopeful, quick])
   t.notOk((await log()).includes('echo hopeless'))
 })
 

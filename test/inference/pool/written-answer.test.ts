@@ -157,3 +157,13 @@ await t.test('sampling reads the passages that the greedy answer is from', async
     if (temperature < 1) t.equal(sampled.text, plain.text)
   }
 })
+
+await t.test('values next to the answer are written within the same number of new tokens', async (t) => {
+  const grammar = object({ answer: { type: 'string' }, sure: { type: 'boolean' } })
+  for (let maxNewTokens = 1; maxNewTokens < 20; maxNewTokens++) {
+    const { written } = await reader.answer({ ...asked, grammar, maxNewTokens })
+    t.ok(written && written.logprobs.length <= maxNewTokens, `${written?.logprobs.length} of ${maxNewTokens}`)
+    const isWhole = /^\{"answer":"canberra","sure":(true|false)\}$/.test(written?.text ?? '')
+    t.equal(written?.stopped, isWhole, String(maxNewTokens))
+  }
+})

@@ -3,16 +3,12 @@ import type { AnswerResponse, ChatQuestion, Evidence } from '../../../rag/schema
 import type { ChatTemplate } from '../../../text/chat-template.ts'
 import { noAnswerText, refusalOf } from '../../../rag/no-answer/words.ts'
 import { citationsOf, titleOf, type AddressOf } from './citations.ts'
-import { conversationOf, questionOf } from './question.ts'
-import { ChatRequestSchema, type ChatRequest, type ChatResponse } from './schema.ts'
-import { refuseUnread } from './unread.ts'
+import { conversationOf, formattedBy, questionOf } from './question.ts'
+import type { ChatRequest, ChatResponse } from './schema.ts'
 import { invalidField } from '../../../../base/errors.ts'
-import { grammarOf } from '../../../text/grammar/from-schema.ts'
-import type { Grammar } from '../../../text/grammar/grammar.ts'
 
 /** Converts a chat request to a question. @throws invalid_request naming the unsupported field or message */
 export function toAnswerRequest(chat: ChatRequest, own: ChatTemplate): ChatQuestion {
-  refuseUnread(chat, ChatRequestSchema.properties)
   if (chat.stream_options?.include_usage === true && chat.stream !== true)
     throw invalidField('stream_options', 'is for streams, and a complete answer has its usage: omit it, or set stream: true')
   const form = formOf(chat)
@@ -45,8 +41,10 @@ export function extensionOf(response: AnswerResponse, { ignored }: Pick<Named, '
 }
 
 /** Text of the answer, with a numbered list of its passages if `sources` is set; without an answer the reason, in words. */
-export function textOf(response: AnswerResponse, { sources, addressOf }: Pick<Named, 'sources' | 'addressOf'>): string {
+export function textOf(response: AnswerResponse, { sources, isFormed, addressOf }: Named): string | null {
   const { answer, evidence } = response
+  // Words are no JSON: a client that asked for a form finds the reason in `refusal`.
+  if (isFormed) return answer || null
   return noAnswerText(response) ?? `${answer ?? ''}${sources ? sourceList(evidence, addressOf) : ''}`
 }
 
@@ -57,8 +55,7 @@ export function toCompletion(response: AnswerResponse, named: Named): ChatRespon
   const prompt_tokens = usage.prompt_tokens + usage.context_tokens
   const message = {
     role: 'assistant' as const,
-    // Words are no JSON: a client that asked for a form finds the reason in `refusal`.
-    content: named.isFormed ? response.answer || null : textOf(response, named),
+    content: textOf(response, named),
     refusal: refusalOf(response),
     annotations: citationsOf(response, addressOf).map((citation) => ({ type: 'url_citation' as const, url_citation: citation })),
   }
@@ -122,20 +119,11 @@ export async function* toChunks(
 
 /** A grammar that constrains decoding, and the number of top tokens to report. @throws invalid_request for an unsupported response format */
 function formOf({ response_format, logprobs, top_logprobs, cepe }: ChatRequest) {
-  const grammar = formatGrammar(response_format)
+  const { type = 'text', json_schema: named } = response_format ?? {}
+  const fields = ['response_format', 'response_format.json_schema.schema'] as const
+  const formed = formattedBy({ type, schema: named && (named.schema ?? null) }, fields, cepe)
   if (typeof top_logprobs === 'number' && top_logprobs > 0 && logprobs !== true) throw invalidField('top_logprobs', 'needs logprobs: true')
-  if (grammar && cepe?.sources === true)
-    throw invalidField('cepe.sources', 'would follow the JSON that response_format asks for, and make it invalid: omit one of them')
-  return { ...(grammar && { grammar }), ...(logprobs === true && { logprobs: top_logprobs ?? 0 }) }
-}
-
-function formatGrammar(format: ChatRequest['response_format']): Grammar | undefined {
-  if (format?.type === 'text' && format.json_schema)
-    throw invalidField('response_format.json_schema', 'has no effect with type text: omit it, or take type json_schema')
-  if (!format || format.type === 'text') return undefined
-  const remedy = 'is not supported: take json_schema, with a schema that names the fields'
-  if (format.type !== 'json_schema') throw invalidField('response_format', `of type ${JSON.stringify(format.type)} ${remedy}`)
-  return grammarOf(format.json_schema?.schema, 'response_format.json_schema.schema')
+  return { ...formed, ...(logprobs === true && { logprobs: top_logprobs ?? 0 }) }
 }
 
 /** Log-probabilities in OpenAI's format; null if not requested, or without an answer. */

@@ -43,6 +43,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   question: ['messages', 'input'],
   messages: ['input'],
   sampling: ['temperature'],
+  response_format: ['text'],
 }
 
 /** Path of a field in the request: the answer pipeline names fields as POST /v1/answer has them, and here some of those are in `cepe`. */

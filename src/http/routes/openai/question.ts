@@ -2,9 +2,9 @@ import { randomInt } from 'node:crypto'
 import { standaloneQuestion, saidIn } from '../../../rag/follow-up/standalone.ts'
 import { LIMITS, type ChatQuestion } from '../../../rag/schema.ts'
 import type { ChatTemplate, Turn } from '../../../text/chat-template.ts'
+import { grammarOf } from '../../../text/grammar/from-schema.ts'
 import type { ChatRequest } from './schema.ts'
 import { invalidField } from '../../../../base/errors.ts'
-import { refuseUnread } from './unread.ts'
 
 /** Parameters common to chat completions and responses; OpenAI's clients send null for unset ones. */
 interface ChatOptions extends Pick<ChatRequest, 'temperature' | 'top_p' | 'top_k' | 'seed' | 'stop' | 'cepe'> {
@@ -38,6 +38,22 @@ export function questionOf(conversation: Conversation, chat: ChatOptions, own: C
         },
       }),
   }
+}
+
+/** The grammar of an answer's format; none for text. @param field of the format; of its schema @throws invalid_request for an unsupported format, and for sources after JSON */
+export function formattedBy(
+  { type, schema }: { readonly type: string; readonly schema?: unknown },
+  [field, schemaField]: readonly [field: string, schemaField: string],
+  cepe: ChatRequest['cepe'],
+): Pick<ChatQuestion, 'grammar'> {
+  if (type === 'text' && schema !== undefined)
+    throw invalidField(schemaField, 'has no effect with type text: omit it, or take type json_schema')
+  if (type === 'text') return {}
+  const remedy = 'is not supported: take json_schema, with a schema that names the fields'
+  if (type !== 'json_schema') throw invalidField(field, `of type ${JSON.stringify(type)} ${remedy}`)
+  if (cepe?.sources === true)
+    throw invalidField('cepe.sources', `would follow the JSON that ${field} asks for, and make it invalid: omit one of them`)
+  return { grammar: grammarOf(schema, schemaField) }
 }
 
 /**
@@ -91,20 +107,17 @@ function turnOf(message: Message, name: string, types: readonly string[]): Turn 
   const role = ROLES.get(message.role)
   if (role === undefined)
     throw invalidField(`${name}.role`, `is ${JSON.stringify(message.role)}; it may be ${[...ROLES.keys()].join(', ')}`)
-  refuseUnread(message, { role, content: '', type: '' }, `${name}.`)
   const content = textOf(message.content ?? '', `${name}.content`, types)
   return { role, content: role === 'assistant' ? saidIn(content) : content }
 }
 
 function textOf(content: NonNullable<Message['content']>, path: string, types: readonly string[]): string {
   if (typeof content === 'string') return content.trim()
-  const parts = content.map((part, i) => {
-    const { type, text } = part
+  const parts = content.map(({ type, text }, i) => {
     // An earlier refusal of this service, sent back with the conversation.
     if (type === 'refusal') return ''
     if (!types.includes(type)) throw invalidField(`${path}.${i}.type`, `is ${JSON.stringify(type)}: only text is read`)
     if (text === undefined) throw invalidField(`${path}.${i}.text`, 'is missing')
-    refuseUnread(part, { type, text }, `${path}.${i}.`)
     return text
   })
   return parts.join('\n').trim()

@@ -4,19 +4,19 @@ import type { ChatTemplate } from '../../../text/chat-template.ts'
 import { refusalOf } from '../../../rag/no-answer/words.ts'
 import { extensionOf, textOf, type Named } from './chat.ts'
 import { citationsOf } from './citations.ts'
-import { conversationOf, ignoredIn, questionOf } from './question.ts'
-import { ResponsesRequestSchema, type OutputItem, type ResponsesRequest, type ResponsesResponse } from './schema.ts'
-import { refuseUnread } from './unread.ts'
+import { conversationOf, formattedBy, ignoredIn, questionOf } from './question.ts'
+import type { OutputItem, ResponsesRequest, ResponsesResponse } from './schema.ts'
 import type { AnswerEvent } from '../../../rag/answer-events.ts'
 
 /** Converts a request to a question. @throws invalid_request naming the unsupported field or message */
 export function toQuestion(body: ResponsesRequest, own: ChatTemplate): ChatQuestion {
-  refuseUnread(body, ResponsesRequestSchema.properties)
-  const { input, instructions, max_output_tokens: newTokens } = body
+  const { input, instructions, max_output_tokens: newTokens, text } = body
+  const { type = 'text', schema } = text?.format ?? {}
+  const formed = formattedBy({ type, schema }, ['text.format', 'text.format.schema'], body.cepe)
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input.map(messageOf)
   const { question, earlier } = conversationOf(items, 'input')
   const system = instructions?.trim() ? [{ role: 'system' as const, content: instructions.trim() }] : []
-  return questionOf({ question, earlier: [...system, ...earlier] }, { ...body, newTokens }, own)
+  return { ...questionOf({ question, earlier: [...system, ...earlier] }, { ...body, newTokens }, own), ...formed }
 }
 
 /** @throws invalid_request for an item of another type; the remedy is that of clients that expect items to be stored */
@@ -36,7 +36,7 @@ export function ignoredOf({ input, instructions }: ResponsesRequest, question: C
   ]
 }
 
-function begun({ id, created, model }: Named, { instructions, temperature, top_p }: ResponsesRequest): ResponsesResponse {
+function begun({ id, created, model }: Named, { instructions, temperature, top_p, text }: ResponsesRequest): ResponsesResponse {
   return {
     id,
     object: 'response',
@@ -51,7 +51,7 @@ function begun({ id, created, model }: Named, { instructions, temperature, top_p
     previous_response_id: null,
     temperature: temperature ?? null,
     top_p: top_p ?? null,
-    text: { format: { type: 'text' } },
+    text: { format: text?.format ?? { type: 'text' } },
     tool_choice: 'none',
     tools: [],
     metadata: {},
@@ -93,7 +93,7 @@ function itemOf(response: AnswerResponse, named: Named): OutputItem {
     role: 'assistant',
     status: response.finish_reason === 'length' ? 'incomplete' : 'completed',
     content: [
-      { type: 'output_text', text, annotations, logprobs: [] },
+      ...(text === null ? [] : [{ type: 'output_text' as const, text, annotations, logprobs: [] }]),
       ...(refusal === null ? [] : [{ type: 'refusal' as const, refusal }]),
     ],
   }

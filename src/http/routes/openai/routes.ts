@@ -16,7 +16,7 @@ import { READER_ALIAS, isNamed, isReader, allEmbedders, servingEmbedder } from '
 import { type Named, toAnswerRequest, toChunks, toCompletion } from './chat.ts'
 import { passageAddress } from './citations.ts'
 import { runOptions } from '../../request/run-options.ts'
-import { refuseUnread } from './unread.ts'
+import { tellIgnored, unread } from '../../request/unread.ts'
 import { ignoredIn } from './question.ts'
 import { answered, ignoredOf, toQuestion, toResponseEvents } from './responses.ts'
 import {
@@ -34,7 +34,9 @@ import {
 import { UnknownModelError, openAiErrorBody, openAiErrorResponses } from './errors.ts'
 import { reportError, errorSender } from '../../errors/describe-error.ts'
 
-const STATUSES = [400, 401, 403, 404, 408, 413, 415, 417, 422, 429, 431, 500, 503, 504]
+/** Of any route; 417 and 431 are sent before a route is known. */
+const EVERYWHERE = [400, 401, 421, 429, 500, 503]
+const STATUSES = [...EVERYWHERE, 403, 404, 408, 413, 415, 422, 504]
 const tags = ['openai']
 
 /** OpenAI-compatible routes: chat completions and responses from the corpus, embeddings of the retrievers, models. */
@@ -50,7 +52,12 @@ export const openAiRoutes: Routes = (app, context) => {
 }
 
 function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>[]): void {
-  const list = { tags, operationId: 'listModels', summary: 'List models', response: { 200: ModelListSchema } }
+  const list = {
+    tags,
+    operationId: 'listModels',
+    summary: 'List models',
+    response: { 200: ModelListSchema, ...openAiErrorResponses(...EVERYWHERE) },
+  }
   app.get('/v1/models', { schema: list }, () => ({ object: 'list' as const, data: [...models] }))
 
   const one = {
@@ -58,7 +65,7 @@ function modelRoutes(app: App, models: readonly ReturnType<typeof describeModel>
     operationId: 'getModel',
     summary: 'Get a model',
     params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 512 }) }),
-    response: { 200: ModelSchema, ...openAiErrorResponses(400, 404) },
+    response: { 200: ModelSchema, ...openAiErrorResponses(...EVERYWHERE, 404) },
   }
   app.get('/v1/models/:id', { schema: one }, ({ params: { id } }) => {
     const [reader] = models
@@ -84,9 +91,7 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
       own: Pick<Named, 'id' | 'ignored'>,
       wanted = config.CHAT_SOURCES,
     ): Named => {
-      // Proxies refuse responses with headers of more than 4 KB.
-      const more = own.ignored.length > OPENAI_LIMITS.ignored ? ['...'] : []
-      if (own.ignored.length > 0) void reply.header('x-cepe-ignored', [...own.ignored.slice(0, OPENAI_LIMITS.ignored), ...more].join(', '))
+      tellIgnored(reply, own.ignored)
       return {
         ...own,
         isFormed: grammar !== undefined,
@@ -113,7 +118,7 @@ function chatRoute(app: App, context: RouteContext): void {
     const { body } = request
     const { run, services } = begin(request, reply, body.model)
     const question = toAnswerRequest(body, template)
-    const ignored = ignoredIn(question, body.messages, 'messages')
+    const ignored = [...unread(body, ChatRequestSchema), ...ignoredIn(question, body.messages, 'messages')]
     const own = named(reply, question, { id: `chatcmpl-${randomUUID()}`, ignored }, body.cepe?.sources)
     if (body.stream !== true) return toCompletion(await answerQuestion(question, services, run), own)
     const includeUsage = body.stream_options?.include_usage === true
@@ -138,7 +143,8 @@ function responsesRoute(app: App, context: RouteContext): void {
     const { body } = request
     const { run, services } = begin(request, reply, body.model)
     const question = toQuestion(body, template)
-    const own = named(reply, question, { id: `resp_${randomUUID()}`, ignored: ignoredOf(body, question) }, body.cepe?.sources)
+    const ignored = [...unread(body, ResponsesRequestSchema), ...ignoredOf(body, question)]
+    const own = named(reply, question, { id: `resp_${randomUUID()}`, ignored }, body.cepe?.sources)
     if (body.stream !== true) return answered(await answerQuestion(question, services, run), own, body)
     let number = 0
     return sendEvents(reply, {
@@ -165,7 +171,7 @@ function embeddingsRoute(app: App, { services, config }: RouteContext): void {
   }
   app.post('/v1/embeddings', { schema }, async (request, reply) => {
     const { model, input, encoding_format, dimensions, truncate } = request.body
-    refuseUnread(request.body, EmbeddingsRequestSchema.properties)
+    tellIgnored(reply, unread(request.body, EmbeddingsRequestSchema))
     const embedder = await namedEmbedder(model, retriever)
     const { manifest } = embedder
     const { hidden_size: own, window } = manifest.dims

@@ -4,7 +4,7 @@ import { optionalBoolean, orNull } from '../../../rag/fields.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../../rag/schema.ts'
 
 /** Limits of the OpenAI-compatible routes. */
-export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000, ignored: 100 } as const
+export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000 } as const
 
 /** OpenAI's clients send null for unset fields. */
 function nullable<T extends TSchema>(schema: T) {
@@ -35,23 +35,19 @@ const MessageSchema = Type.Object({
   ),
 })
 
-const FormatSchema = Type.Object(
-  {
-    type: Type.String({ maxLength: 64, description: 'text or json_schema.' }),
-    json_schema: Type.Optional(
-      Type.Object({
-        name: Type.Optional(Type.String({ maxLength: 64 })),
-        description: Type.Optional(Type.String()),
-        strict: Type.Optional(Type.Union([Type.Boolean(), Type.Null()])),
-        schema: Type.Optional(Type.Unknown()),
-      }),
-    ),
-  },
-  {
-    description:
-      'json_schema: constrain the answer to an enum, a string, a number, an integer, a boolean, or an object of these with all properties required.',
-  },
-)
+const formatType = Type.String({ maxLength: 64, description: 'text or json_schema.' })
+const NamedSchemaFields = {
+  name: Type.Optional(Type.String({ maxLength: 64, description: 'No effect.' })),
+  description: nullable(Type.String({ description: 'No effect.' })),
+  strict: nullable(Type.Boolean({ description: 'No effect: the answer always has the form.' })),
+  schema: Type.Optional(Type.Unknown()),
+}
+const constrains = {
+  description:
+    'json_schema: constrain the answer to an enum, a string, a number, an integer, a boolean, or an object of these with all properties required.',
+}
+const FormatSchema = Type.Object({ type: formatType, json_schema: Type.Optional(Type.Object(NamedSchemaFields)) }, constrains)
+const ResponsesFormatSchema = Type.Object({ type: formatType, ...NamedSchemaFields }, constrains)
 
 const mostTokens = nullable(
   Type.Union([Type.Integer({ minimum: 1 }), Type.Literal(-1)], {
@@ -61,7 +57,7 @@ const mostTokens = nullable(
 /** Empty: none. */
 const stopText = Type.String({ maxLength: LIMITS.stopCharacters })
 
-/** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
+/** Other fields pass the schema: `unread` rejects those that would change the answer. */
 export const ChatRequestSchema = Type.Object({
   model: Type.String({ minLength: 1, maxLength: 512 }),
   messages: Type.Array(MessageSchema, {
@@ -78,7 +74,9 @@ export const ChatRequestSchema = Type.Object({
   top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   top_k: nullable(Type.Integer({ minimum: -1, description: 'Sample from this many most probable tokens; 0 and -1 mean all.' })),
   stop: nullable(Type.Union([stopText, Type.Array(stopText, { ...stop, items: stopText })])),
-  seed: nullable(Type.Integer({ description: 'Seed of sampling, modulo 2^32.' })),
+  seed: nullable(
+    Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER, description: 'Seed of sampling, modulo 2^32.' }),
+  ),
   logprobs: nullable(Type.Boolean({ description: "Return the log-probabilities of the answer's tokens. Default: false." })),
   top_logprobs: nullable(
     Type.Integer({ minimum: 0, maximum: LIMITS.topTokens, description: 'Number of alternatives to return per token. Requires logprobs.' }),
@@ -131,7 +129,7 @@ export const ChatResponseSchema = Type.Object({
     timings_ms,
     index,
     ignored: Type.Optional(
-      Type.Array(Type.String(), { description: 'Paths of fields without effect; the first 100 also in the header x-cepe-ignored.' }),
+      Type.Array(Type.String(), { description: 'Paths of fields without effect; the first 50 also in the header x-cepe-ignored.' }),
     ),
   }),
 })
@@ -177,7 +175,7 @@ const InputItemSchema = Type.Object({
   role: Type.Optional(ChatRequestSchema.properties.messages.items.properties.role),
 })
 
-/** Other fields pass the schema: `refuseUnread` rejects those that would change the answer. */
+/** Other fields pass the schema: `unread` rejects those that would change the answer. */
 export const ResponsesRequestSchema = Type.Object({
   model,
   input: Type.Union([Type.String(), Type.Array(InputItemSchema, { minItems: 1, maxItems: OPENAI_LIMITS.messages })], {
@@ -186,6 +184,7 @@ export const ResponsesRequestSchema = Type.Object({
   instructions: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'A system message placed before the input.' })),
   stream,
   max_output_tokens: max_tokens,
+  text: nullable(Type.Object({ format: nullable(ResponsesFormatSchema) })),
   temperature,
   top_p,
   top_k,
@@ -225,7 +224,7 @@ export const ResponsesResponseSchema = Type.Object({
   previous_response_id: Type.Null(),
   temperature: Type.Union([Type.Number(), Type.Null()]),
   top_p: Type.Union([Type.Number(), Type.Null()]),
-  text: Type.Object({ format: Type.Object({ type: Type.Literal('text') }) }),
+  text: Type.Object({ format: ResponsesFormatSchema }),
   tool_choice: Type.Literal('none'),
   tools: Type.Array(Type.Null(), { maxItems: 0 }),
   metadata: Type.Object({}),

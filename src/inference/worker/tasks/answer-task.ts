@@ -170,13 +170,21 @@ async function inForm(
   if (text !== undefined) return { inWords: said, written: framed(said, text, isWhole) }
   const words = inWords(grammar)
   if (words === undefined) {
-    const json = await answerTask(model, { ...asked, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
+    // Tokens of the answer in words are those of the only string; text that the grammar fixes is not generated.
+    const spent = open === grammar ? [] : said.logprobs
+    const maxNewTokens = Math.max(0, asked.maxNewTokens - spent.length)
+    const json = await answerTask(model, { ...asked, maxNewTokens, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
     // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
     const logprobs = (json.tokens ?? []).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
     const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
     return {
       inWords: isLess ? { ...said, logprobs } : said,
-      written: { ...writtenOf(json), tokens: json.tokens && withAnswer(json.tokens, said.tokens), stopped: json.stopped && isWhole },
+      written: {
+        text: json.text,
+        stopped: json.stopped && isWhole,
+        logprobs: [...spent, ...json.logprobs.filter((logprob) => logprob < 0)],
+        tokens: json.tokens && withAnswer(json.tokens, said.tokens),
+      },
     }
   }
   const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)

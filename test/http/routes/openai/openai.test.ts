@@ -191,7 +191,11 @@ t.test('errors have the shape that the client reads', async (t) => {
     [{ ...ask('q'), tools: [{ type: 'function', function: { name: 'f' } }] }, 'tools', /tools is not supported/],
     [{ ...ask('q'), response_format: { type: 'json_object' } }, 'response_format', /not supported/],
     [{ ...ask('q'), response_format: { type: 'json_schema' } }, 'response_format.json_schema.schema', /must be an object/],
-    [{ ...ask('q'), response_format: { type: 'text', json_schema: {} } }, 'response_format.json_schema', /has no effect with type text/],
+    [
+      { ...ask('q'), response_format: { type: 'text', json_schema: {} } },
+      'response_format.json_schema.schema',
+      /has no effect with type text/,
+    ],
     [{ ...ask('q'), top_logprobs: 2 }, 'top_logprobs', /needs logprobs/],
     [{ ...ask('q'), logprobs: true, top_logprobs: 21 }, 'top_logprobs', /<= 20/],
     [{ ...ask('q'), logprobs: true, cepe: { mode: 'replug' } }, 'logprobs', /replug/],
@@ -316,6 +320,61 @@ t.test('fields that request nothing are accepted in every way of writing that; o
     ['middle', 400],
   ] as const)
     t.equal(await statusOf('responses', `{"model":"fake","input":"q","truncation":"${truncation}"}`), status, truncation)
+})
+
+t.test('each field of a request, at any depth, is read, refused by its path, or named as ignored', async (t) => {
+  const { address } = await withClient(t)
+  const user = { role: 'user', content: 'q' }
+  const schema = { type: 'string' }
+  const chat = { model: 'fake', messages: [user] }
+  const responses = { model: 'fake', input: [user] }
+  const embeddings = { model: 'fake', input: 'q' }
+  const documents = { query: 'q', documents: [{ text: 'a' }] }
+  const send = (route: string, body: object) =>
+    fetch(`${address}${route}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })
+  const [CHAT, RESPONSES, EMBEDDINGS, RERANK] = ['/v1/chat/completions', '/v1/responses', '/v1/embeddings', '/v1/rerank'] as const
+  for (const [route, body, path] of [
+    [CHAT, { ...chat, other: 1 }, 'other'],
+    [CHAT, { ...chat, toString: 1 }, 'toString'],
+    [CHAT, { ...chat, stream: true, stream_options: { other: 1 } }, 'stream_options.other'],
+    [CHAT, { ...chat, stream: true, stream_options: { include_obfuscation: true } }, 'stream_options.include_obfuscation'],
+    [CHAT, { ...chat, response_format: { type: 'text', other: 1 } }, 'response_format.other'],
+    [CHAT, { ...chat, response_format: { type: 'json_schema', json_schema: { schema, other: 1 } } }, 'response_format.json_schema.other'],
+    [CHAT, { ...chat, messages: [{ ...user, other: 1 }] }, 'messages.0.other'],
+    [CHAT, { ...chat, messages: [{ role: 'user', content: [{ type: 'text', text: 'q', other: 1 }] }] }, 'messages.0.content.0.other'],
+    [CHAT, { ...chat, tools: [{ type: 'function' }] }, 'tools'],
+    [CHAT, { ...chat, cepe: { other: 1 } }, 'cepe.other'],
+    [RESPONSES, { ...responses, text: { other: 1 } }, 'text.other'],
+    [RESPONSES, { ...responses, text: { format: { type: 'json_schema', schema, other: 1 } } }, 'text.format.other'],
+    [RESPONSES, { ...responses, response_format: { type: 'text', other: 1 } }, 'response_format'],
+    [RESPONSES, { ...responses, input: [{ ...user, other: 1 }] }, 'input.0.other'],
+    [EMBEDDINGS, { ...embeddings, other: 1 }, 'other'],
+    [RERANK, { ...documents, other: 1 }, 'other'],
+    [RERANK, { ...documents, documents: [{ text: 'a', other: 1 }] }, 'documents.0.other'],
+  ] as const) {
+    const response = await send(route, body)
+    const { error } = (await response.json()) as { error: { param?: string; field?: string } }
+    t.same([response.status, error.param ?? error.field], [400, path], `${route} ${JSON.stringify(body)}`)
+  }
+  const named = { ...user, name: 'ann', id: 'msg_1', annotations: [], content: [{ type: 'text', text: 'q', cache_control: { type: 'x' } }] }
+  for (const [route, body, paths] of [
+    [CHAT, { ...chat, user: 'ann', store: false, metadata: {}, verbosity: null }, 'user'],
+    [CHAT, { ...chat, messages: [named] }, 'messages.0.content.0.cache_control, messages.0.name, messages.0.id'],
+    [
+      RESPONSES,
+      { ...responses, store: true, text: { verbosity: 'low' }, reasoning: { effort: 'low' } },
+      'store, text.verbosity, reasoning',
+    ],
+    [EMBEDDINGS, { ...embeddings, user: 'ann' }, 'user'],
+    [RERANK, { ...documents, user: 'ann', priority: 1, max_chunks_per_doc: null }, 'priority, user'],
+    [CHAT, { ...chat, stream: true, stream_options: { include_usage: true, include_obfuscation: false } }, null],
+  ] as const) {
+    const response = await send(route, body)
+    t.same([response.status, response.headers.get('x-cepe-ignored')], [200, paths], `${route} ${JSON.stringify(body)}`)
+    const text = await response.text()
+    if ([CHAT, RESPONSES].some((one) => one === route) && paths !== null)
+      t.match(JSON.parse(text), { cepe: { ignored: paths.split(', ') } })
+  }
 })
 
 t.test('a client that goes away takes its question with it', async (t) => {

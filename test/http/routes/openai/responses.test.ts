@@ -139,7 +139,10 @@ t.test('what is not read is refused by name; failures have their status, or end 
   const cases: [object, string][] = [
     [{ input: 'q', previous_response_id: 'resp_1' }, 'previous_response_id'],
     [{ input: 'q', tools: [{ type: 'web_search' }] }, 'tools'],
-    [{ input: 'q', text: { format: { type: 'json_object' } } }, 'text'],
+    [{ input: 'q', text: { format: { type: 'json_object' } } }, 'text.format'],
+    [{ input: 'q', text: { format: { type: 'json_schema', name: 'a', schema: { type: 'array' } } } }, 'text.format.schema'],
+    [{ input: 'q', text: { format: { type: 'text', schema: {} } } }, 'text.format.schema'],
+    [{ input: 'q', text: { form: 'x' } }, 'text.form'],
     [{ input: 'q', background: true }, 'background'],
     [{ input: 'q', stream: true, stream_options: { include_obfuscation: true } }, 'stream_options'],
     [{ input: [] }, 'input'],
@@ -180,4 +183,33 @@ t.test('what is not read is refused by name; failures have their status, or end 
   await t.rejects(reading, { type: 'server_error', code: 'deadline_exceeded' })
   const busy = await withClient(t, { reader: { answer: () => Promise.reject(new CodedError('overloaded', 'The queue is full.')) } })
   await t.rejects(busy.client.responses.create({ model: 'fake', input: 'q', stream: true }), { status: 503, code: 'overloaded' })
+})
+
+t.test('text.format holds the answer to its schema as response_format of a chat does, streamed too', async (t) => {
+  const { client, reads } = await withClient(t)
+  const schema = { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'], additionalProperties: false }
+  const named = { name: 'fact', strict: true, schema }
+  const input = 'what is fact 7'
+  const asked = { model: 'fake', input, text: { format: { type: 'json_schema' as const, ...named } } }
+  const response = await client.responses.create(asked)
+  t.match(response, { text: { format: asked.text.format } })
+  const streamed = await client.responses.stream(asked).finalResponse()
+  t.equal(streamed.output_text, response.output_text)
+  const messages = [{ role: 'user' as const, content: input }]
+  await client.chat.completions.create({ model: 'fake', messages, response_format: { type: 'json_schema', json_schema: named } })
+  const grammar = [
+    { kind: 'literal', text: '{"answer":' },
+    { kind: 'string', maxLength: 500 },
+    { kind: 'literal', text: '}' },
+  ]
+  t.same(
+    reads.map((read) => read.grammar),
+    [grammar, grammar, grammar],
+  )
+  const without = await withClient(t, { found: 0 })
+  const content = [{ type: 'refusal', refusal: 'No passage was found to answer from.' }]
+  t.match(await without.client.responses.create(asked), { output_text: '', output: [{ content }] }, 'no words where JSON is asked for')
+  t.match(await without.client.responses.stream(asked).finalResponse(), { output: [{ content }] })
+  const sources = without.client.responses.create({ ...asked, cepe: { sources: true } } as typeof asked)
+  await t.rejects(sources, { status: 400, param: 'cepe.sources', message: /text.format/ })
 })
