@@ -633,9 +633,9 @@ export const SHARED_HTML_CASES: readonly FidelityCase[] = [
   {
     file: 'cents.html',
     content:
-      '<p>A raft costs $19<sup>99</sup>, a boat 1.249<sup>50</sup> \u20ac, a sail 7<sup>95</sup><b>\u20ac</b>, a mast $10<sup>12</sup>, and 3<sup>12</sup> ropes.</p>' +
+      '<p>A raft costs $19<sup>99</sup>, a boat 1.249<sup>50</sup> \u20ac, a sail 7<sup>95</sup><b>\u20ac</b>, a mast $10<sup>12</sup>, an oar $4.50<sup>12</sup>, and 3<sup>12</sup> ropes.</p>' +
       '<table><tr><td>Oar<td>4<tr style="display:none"><td>Rope<td>5</table><p hidden>Closed in <b>May</b></p><div style="display: none"> </div>',
-    says: 'A raft costs $19.99, a boat 1.249,50 \u20ac, a sail 7,95\u20ac, a mast $10^12, and 3^12 ropes. Oar: 4',
+    says: 'A raft costs $19.99, a boat 1.249,50 \u20ac, a sail 7,95\u20ac, a mast $10^12, an oar $4.50^12, and 3^12 ropes. Oar: 4',
     warnings: [/^\d+ % of the page's text was read/, /^Not read: hidden texts \(2\)\.$/],
   },
   // Boxes after their names, in cells, and in columns of a form; switches of the page.
