@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { at } from '../../../base/at.ts'
+import { at, given } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { closing, sha256OfFile } from '../../../base/files.ts'
 import type { Passage } from '../../../index/contract.ts'
@@ -137,8 +137,8 @@ async function bytesOf({ file, path, bytes }: FolderFile, maxBytes: number): Pro
 
 /** Rejects an id of an earlier file: different tables may contain the same ids. */
 function repeated({ passage, line, lines, file }: Extract<ReadItem, { readonly passage: Passage }>): Rejected {
-  const at = { ...(file !== undefined && { file }), line, ...(lines !== undefined && { lines }) }
-  return { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in another file; its first passage is kept.` }
+  const detail = `The id "${passage.id}" occurred before in another file; its first passage is kept.`
+  return { ...given({ file }), line, ...given({ lines }), reason: 'duplicate_id', detail }
 }
 
 /** Yields the rows of a table, and a rejection if it cannot be read completely. */

@@ -4,6 +4,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import pLimit from 'p-limit'
+import { given } from '../../../base/at.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidRequest } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
@@ -87,9 +88,9 @@ export class FileSpool {
   async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType, encoding }: KeptWith): Promise<void> {
     const hash = createHash('sha256')
     const { stored, size } = await this.store(hashing(hash, bytes))
-    const time = modified === undefined || Number.isNaN(modified.getTime()) ? {} : { modified: modified.toISOString() }
-    const told = { ...(mediaType !== undefined && { media_type: mediaType }), ...(encoding !== undefined && { encoding }) }
-    this.#list.push({ file: shown(file), stored, bytes: size, sha256: hash.digest('hex'), ...time, ...told })
+    const time = modified === undefined || Number.isNaN(modified.getTime()) ? undefined : modified.toISOString()
+    const told = given({ modified: time, media_type: mediaType, encoding })
+    this.#list.push({ file: shown(file), stored, bytes: size, sha256: hash.digest('hex'), ...told })
   }
 
   /** Stores bytes without listing them; `finish` syncs all files at once. @returns the name in the folder, and the size */
