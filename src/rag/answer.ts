@@ -152,11 +152,8 @@ async function explainByDropping(
 /** Prompt and answer fill the window, without room for the scored line end. */
 function namedAnew(error: unknown): never {
   if (!(error instanceof CodedError && error.code === 'unprocessable')) throw error
-  throw unprocessable(
-    'explain',
-    'The answer fills the window, and cannot be scored: lower k_decoder or max_new_tokens, or leave explain out.',
-    error,
-  )
+  const message = 'The answer fills the window, and cannot be scored: lower k_decoder or max_new_tokens, or leave explain out.'
+  throw unprocessable('explain', message, error)
 }
 
 /** The passages that were read, most attended first; those of the prompt, whose attention is not measured, follow by rank. */

@@ -92,11 +92,9 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
   const kinds = corpus.sources.map(({ kind }) => kind)
   if (options.watch !== undefined && kinds.includes('pages'))
     throw invalidOption('--watch', '--watch follows files and folders: run the command again to fetch pages again.')
-  if (options.replace === true && kinds.length > 1)
-    throw invalidOption(
-      '--replace',
-      '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
-    )
+  const several =
+    '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.'
+  if (options.replace === true && kinds.length > 1) throw invalidOption('--replace', several)
   const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(jobOptions(options))
   if (unused !== undefined) {
     const flag = `--${unused.replace('_', '-')}`

@@ -54,11 +54,8 @@ export async function corpusFiles(
       const found = listed.filter((file) => 'bytes' in file)
       const own = found.filter(({ file }) => TABLE.test(file))
       const hasDocuments = found.length > own.length
-      if (own.length === 0 && !hasDocuments)
-        throw invalidCorpus(
-          'file',
-          `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .xlsx, .odt, .epub and others).`,
-        )
+      const neither = `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .xlsx, .odt, .epub and others).`
+      if (own.length === 0 && !hasDocuments) throw invalidCorpus('file', neither)
       const paths = own.map(({ path }) => path).sort()
       for (const path of paths) tables.push({ kind: 'table', path, besideDocuments: hasDocuments && /\.json$/i.test(path) })
       if (hasDocuments) folders.push({ kind: 'documents', path: at })

@@ -28,11 +28,8 @@ interface Accepted {
 /** @throws invalid_request if there are more parts than a request may change */
 function partsOf(items: readonly Accepted[]): Passage[] {
   const passages = items.flatMap((item) => item.passages)
-  if (passages.length > MOST_PASSAGES)
-    throw invalidField(
-      'split',
-      `makes ${passages.length} passages; a request changes ${MOST_PASSAGES} at most: send fewer documents at once, or import a file`,
-    )
+  const problem = `makes ${passages.length} passages; a request changes ${MOST_PASSAGES} at most: send fewer documents at once, or import a file`
+  if (passages.length > MOST_PASSAGES) throw invalidField('split', problem)
   return passages
 }
 

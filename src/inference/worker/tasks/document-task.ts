@@ -24,11 +24,8 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
   const { manifest, tokenizer } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate)
   const { result: plan, ms } = await timed(() => planDocument(read, wrap, tokenizer, yieldPoint))
-  if (manifest.graphs.encoder === null && plan.contextIds.length > 0)
-    throw unprocessable(
-      'encoder_tokens',
-      `This model has no encoder, and its prompt holds ${plan.tail?.tokens ?? 0} of the document's ${plan.tokens} tokens: leave encoder_tokens out to have its end read alone.`,
-    )
+  const unread = `This model has no encoder, and its prompt holds ${plan.tail?.tokens ?? 0} of the document's ${plan.tokens} tokens: leave encoder_tokens out to have its end read alone.`
+  if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw unprocessable('encoder_tokens', unread)
   const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : manifest.tokens.eos_ids
   const decoded = await generateTask(
     model,
