@@ -67,11 +67,6 @@ export async function filesOf({ path, only, tables, uploaded }: FolderSource): P
   return only === undefined ? listFolder(path, tables) : Promise.all(only.map((name) => fileOf(path, name)))
 }
 
-/** Share of files that may be left out. Default: any. */
-export function leftOutShare({ strict, max_rejected_share: share = 1 }: JobOptions): number {
-  return strict === true ? 0 : share
-}
-
 /** Yields the passages of files and the files left out, in order. Line 0 stands for a whole file. */
 async function* folderItems(files: readonly ListedFile[], reading: FolderReading, reader: PassageReader): AsyncGenerator<ReadItem> {
   const ahead: Promise<Items>[] = []
