@@ -119,12 +119,7 @@ type Explanation = NonNullable<AnswerResponse['explanation']>
  * separately, so states of the others come from the cache; the question's deadline and cancellation apply to all of it.
  * @throws deadline_exceeded, client_closed; unprocessable naming `explain` if prompt and answer leave no room to score
  */
-async function explainByDropping(
-  answer: string,
-  evidence: readonly Evidence[],
-  asked: Asked,
-  { reader }: AnswerServices,
-): Promise<Explanation> {
+async function explainByDropping(answer: string, evidence: readonly Evidence[], asked: Asked, { reader }: AnswerServices) {
   const { resolved, passages } = asked
   const { topTokens: _, ...question } = resolved
   const read = { ...question, includePrompts: false, attendedSentences: false }

@@ -1,4 +1,4 @@
-import { type CodedError, unprocessable } from '../../base/errors.ts'
+import { unprocessable } from '../../base/errors.ts'
 import { NO_WRAP, type Wrap, wrapped } from './chat-template.ts'
 import {
   BLOCK_SEPARATOR,
@@ -100,11 +100,7 @@ function cutDemonstration(demonstration: Demonstration, contextTokens: number, t
   return { ...demonstration, passage: { title: passage.title, text: tokenizer.decode(kept).trim() } }
 }
 
-function tooLong(
-  { question, demonstrations, wrap = NO_WRAP }: Omit<PackOptions, 'passages'>,
-  budget: number,
-  tokenizer: PromptTokenizer,
-): CodedError {
+function tooLong({ question, demonstrations, wrap = NO_WRAP }: Omit<PackOptions, 'passages'>, budget: number, tokenizer: PromptTokenizer) {
   const more = `take more than the ${budget} tokens that the model's window leaves`
   if (tokenizer.encode(wrap.before + wrap.after, { maxTokens: budget + 1 }).length > budget)
     return unprocessable('messages', `The chat's earlier messages ${more}: leave the oldest out.`)

@@ -28,10 +28,7 @@ export const UNKNOWN = 'is not a known field; see /docs for the fields of this r
  * Describes the first problem in terms of the request: unknown fields first, since they are typing errors.
  * @returns also its field; undefined for the whole request
  */
-export function describeValidation(
-  errors: readonly FastifySchemaValidationError[],
-  where: string,
-): { field: string | undefined; message: string } {
+export function describeValidation(errors: readonly FastifySchemaValidationError[], where: string) {
   const relevant = withoutUnions(errors)
   const error = relevant.find(({ keyword }) => keyword === 'additionalProperties') ?? relevant[0]
   if (error === undefined) return { field: undefined, message: `The ${where} is not valid.` }

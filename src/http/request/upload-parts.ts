@@ -68,10 +68,7 @@ function beyondLimits(error: unknown): unknown {
 }
 
 /** Hashes streamed files; the rest is read for the digest. */
-export function hashedFiles(files: AsyncIterable<UploadedFile>): {
-  readonly files: AsyncGenerator<UploadedFile>
-  readonly digest: () => Promise<string>
-} {
+export function hashedFiles(files: AsyncIterable<UploadedFile>) {
   const hash = createHash('sha256')
   const all = async function* (): AsyncGenerator<UploadedFile> {
     for await (const { name, bytes, encoding } of files) {

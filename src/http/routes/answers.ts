@@ -86,10 +86,7 @@ function wantsLines({ headers: { accept = '', 'content-type': type = '' } }: Fas
   return lines !== undefined ? lines > 0 && lines >= json : json === 0 && type.toLowerCase().startsWith(NDJSON_TYPE)
 }
 
-async function* itemsOf(
-  outcomes: AsyncGenerator<Outcome, void, undefined>,
-  request: FastifyRequest,
-): AsyncGenerator<string, void, undefined> {
+async function* itemsOf(outcomes: AsyncGenerator<Outcome, void, undefined>, request: FastifyRequest) {
   let index = 0
   for await (const outcome of outcomes) {
     if ('result' in outcome) yield JSON.stringify({ index, status: 200, result: outcome.result })

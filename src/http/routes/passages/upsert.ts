@@ -34,11 +34,7 @@ function partsOf(items: readonly Accepted[]): Passage[] {
 }
 
 /** Counts truncated passages, yielding to other requests: counting takes up to some milliseconds per passage. */
-async function truncation(
-  passages: readonly Passage[],
-  index: PassageIndex,
-  unreadTokens: CountTokens,
-): Promise<Pick<Upserted, 'truncated_tokens' | 'truncated'>> {
+async function truncation(passages: readonly Passage[], index: PassageIndex, unreadTokens: CountTokens) {
   const { id: model } = await index.writtenWith()
   const truncated: { id: string; tokens: number }[] = []
   for (const passage of passages) {

@@ -52,10 +52,7 @@ async function freeDeviceBytes(deviceId: number): Promise<number | undefined> {
  * @throws config_invalid for a precision that CUDA leaves to the CPU; provider_unavailable if the device has too little free memory, instead of
  * a crash while loading
  */
-export async function checkDevice(
-  manifest: ModelManifest,
-  { provider, children = 1 }: Pick<ProcessOptions, 'provider' | 'children'>,
-): Promise<number | undefined> {
+export async function checkDevice(manifest: ModelManifest, { provider, children = 1 }: Pick<ProcessOptions, 'provider' | 'children'>) {
   if (provider?.name !== 'cuda') return undefined
   const { architecture, dtype, source } = manifest
   const slow = `${source.name} is a build in ${dtype}, whose operators CUDA leaves to the CPU: build it with --dtype f16 or f16-int4, or set CEPE_PROVIDER=cpu.`

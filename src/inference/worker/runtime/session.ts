@@ -165,10 +165,7 @@ export function checkNumber(value: number | undefined): number {
 }
 
 /** Pads rows of ids on the right to one batch. @returns input_ids and attention_mask, int64 [rows, longest] */
-export function padRight(
-  rows: readonly (readonly number[])[],
-  padId: number,
-): { readonly input_ids: Tensor; readonly attention_mask: Tensor } {
+export function padRight(rows: readonly (readonly number[])[], padId: number) {
   const longest = Math.max(0, ...rows.map((row) => row.length))
   const columns = Array.from({ length: longest }, (_, column) => column)
   const ids = rows.flatMap((row) => columns.map((column) => row[column] ?? padId))
