@@ -74,7 +74,6 @@ async function checkDocuments(source: FolderSource, checking: Checking, name = s
   return passes ? report.files : undefined
 }
 
-/** Extracts the archive to a temporary folder. */
 async function checkArchive(file: string, checking: Checking): Promise<Files | undefined> {
   await using folder = await workFolder()
   const spool = new FileSpool(folder.path)
@@ -85,7 +84,6 @@ async function checkArchive(file: string, checking: Checking): Promise<Files | u
   return await checkDocuments({ path: folder.path, uploaded: true }, checking, file)
 }
 
-/** Fetches the pages to a temporary folder. */
 async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
   const urls = checkedAddresses(web)
   const config = loadConfig()
@@ -108,7 +106,6 @@ export function showPassage(item: ReadItem): void {
   process.stdout.write(`--- ${id}${page}\n${title}\n${text}\n\n`)
 }
 
-/** Prints a line. */
 function say(text: string): void {
   process.stdout.write(`${shown(text)}\n`)
 }
@@ -140,7 +137,6 @@ interface Checking {
   readonly options: JobOptions
   /** Numbers per vector. */
   readonly dimension: number
-  /** Called with each passage and reject. */
   readonly onItem?: ((item: ReadItem) => void) | undefined
 }
 
@@ -164,7 +160,6 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimen
     }
   }
   const { rejects, warnings, files } = notes
-  /** Estimated bytes of a table of these passages. */
   const bytes = tableBytes(text, accepted, dimension)
   /** Whether a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
   return { read, rejected, accepted, rejects, warnings, files, bytes, passes: accepted > 0 && rejected <= read * share }

@@ -12,7 +12,6 @@ export type Source =
   | { readonly kind: 'table'; readonly path: string; readonly besideDocuments?: boolean }
   /** A folder of documents, or documents in a folder. */
   | { readonly kind: 'documents'; readonly path: string; readonly only?: readonly string[] }
-  /** An archive of documents and tables. */
   | { readonly kind: 'archive'; readonly path: string }
   /** All addresses of pages and sitemaps. */
   | { readonly kind: 'pages'; readonly path: string; readonly urls: string[] }

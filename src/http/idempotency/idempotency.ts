@@ -55,7 +55,6 @@ const StoredResponseSchema = Type.Object({
 type StoredResponse = Static<typeof StoredResponseSchema>
 
 interface OnceOptions {
-  /** Folder of a collection's responses. */
   readonly folder: (collection: string) => string
   readonly keepMs?: number
   readonly most?: number
@@ -126,10 +125,7 @@ export function requestFingerprint({ method, url, body }: Pick<FastifyRequest, '
 }
 
 /** Hashes a streamed body; the rest is read for the fingerprint. */
-export function hashedBody(
-  { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
-  body: AsyncIterable<unknown>,
-): { readonly bytes: AsyncIterable<Buffer>; readonly fingerprint: () => Promise<string> } {
+export function hashedBody({ method, url }: Pick<FastifyRequest, 'method' | 'url'>, body: AsyncIterable<unknown>) {
   const hash = createHash('sha256')
   const bytes = hashing(hash, body as AsyncIterable<Buffer>)
   return {

@@ -139,7 +139,6 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
   }
 }
 
-/** Tells the forms apart by the field of the documents. */
 function formOf(body: object, own: Form): Form {
   return 'documents' in body ? 'documents' : 'texts' in body ? 'texts' : own
 }
