@@ -97,11 +97,7 @@ function withQuery(path: string, query: Query): string {
   return given.length === 0 ? path : `${path}?${given.join('&')}`
 }
 
-async function* streamed(
-  service: Service,
-  question: Api.Question,
-  options: CallOptions = {},
-): AsyncGenerator<Api.AnswerEvent, void, undefined> {
+async function* streamed(service: Service, question: Api.Question, options: CallOptions = {}) {
   const request = { path: '/v1/answer', body: { ...question, stream: true }, headers: { accept: 'text/event-stream' }, ...options }
   for await (const { event, data } of received(service, request, serverEvents)) {
     const value = parsed(data)
@@ -112,11 +108,7 @@ async function* streamed(
   throw cutShort(service)
 }
 
-async function* batch(
-  service: Service,
-  questions: readonly Api.Question[],
-  options: CallOptions = {},
-): AsyncGenerator<Api.BatchItem, void, undefined> {
+async function* batch(service: Service, questions: readonly Api.Question[], options: CallOptions = {}) {
   const request = { path: '/v1/answers', body: { questions }, headers: { accept: 'application/x-ndjson' }, ...options }
   let done = 0
   for await (const line of received(service, request, lines)) {

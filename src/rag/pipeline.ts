@@ -28,11 +28,7 @@ export interface AnswerServices extends RankingModels {
   readonly fileOf?: FileLink
 }
 
-/**
- * URL of a passage's file, if it can be opened.
- * @param collection of the passage, if named
- * @param isBound whether the key may use certain collections only
- */
+/** @param collection of the passage, if named @param isBound whether the key may use certain collections only */
 type FileLink = (
   passage: Pick<RankedPassage, 'id' | 'source' | 'metadata'>,
   collection?: string,

@@ -75,8 +75,9 @@ async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> 
   if (/\.(txt|text)$/i.test(file)) {
     if (hasColumns) return true
     const names = head
-      .slice(0, head.search(/[\r\n]|$/))
       .toLowerCase()
+      .split(/[\r\n]/, 1)
+      .join()
       .split('\t')
     return names.includes('id') && names.includes('text')
   }

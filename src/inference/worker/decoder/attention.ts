@@ -1,4 +1,4 @@
-import type { AttentionFocus, GenerateResult } from '../../contract.ts'
+import type { AttentionFocus } from '../../contract.ts'
 
 /**
  * Measures of an answer's cross-attention: the share of each context (they sum to 1, or are all 0 without attention), and as requested.
