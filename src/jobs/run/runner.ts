@@ -14,18 +14,13 @@ import { JobStore } from '../record/store.ts'
 import { DEFAULT_CRAWL } from '../sources/fetch-pages.ts'
 import { DEFAULT_FILE_BOUNDS } from '../sources/read.ts'
 
-interface RemoveReplacedOptions extends TableLocation {
-  readonly jobsDir: string
-  /** Models of this process: a table that one still answers from is kept. If undefined, nothing is removed. */
-  readonly models: Models | undefined
-}
-
 /**
  * Removes replaced tables from the command line, by the same rules as jobs.
+ * @param models of this process: a table that one still answers from is kept. If undefined, nothing is removed
  * @returns those that were there, and those kept for now: replaced less than a minute ago, being read, serving another model, or while a
  * job runs
  */
-export async function removeReplaced({ jobsDir, models, ...location }: RemoveReplacedOptions) {
+export async function removeReplaced(location: TableLocation, jobsDir: string, models: Models | undefined) {
   const store = new JobStore(jobsDir)
   const knownJobs = () => store.known(location.table)
   const before = await replacedTables(location, knownJobs)

@@ -8,7 +8,6 @@ import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { KeyRecordSchema } from '../../../keys/record.ts'
-import { closed } from '../../../rag/fields.ts'
 
 const IndexInfoSchema = Type.Object({
   table: Type.String(),
@@ -123,13 +122,8 @@ export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
     snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)),
   }))
   const created = { 201: Type.Object(snapshot), ...errorResponses(404, 409, 507) }
-  const create = {
-    ...keyed,
-    body: closed({ name }),
-    operationId: 'createSnapshot',
-    summary: 'Create a snapshot of a collection',
-    response: created,
-  }
+  const named = { ...keyed, body: Type.Object({ name }, { additionalProperties: false }) }
+  const create = { ...named, operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', response: created }
   app.post('/v1/admin/snapshots', { schema: create }, async (request, reply) =>
     reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
   )
