@@ -15,6 +15,11 @@ export function present<T>(value: T | undefined): T {
   return value
 }
 
+/** Those of an object's fields that are set: none is undefined. */
+export function given<Fields extends object>(fields: Fields): { [Name in keyof Fields]?: Exclude<Fields[Name], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as ReturnType<typeof given<Fields>>
+}
+
 /** The value of a key; made and kept if there is none yet. */
 export function keptOrMade<Key, Value>(kept: Map<Key, Value>, key: Key, make: () => Value): Value {
   const known = kept.get(key)

@@ -16,18 +16,12 @@ export async function checkAddress(host: string, port: number): Promise<void> {
 
 /** Maps a failed listen to the setting. */
 export function cannotListen(error: unknown, host: string, port: number): CodedError {
-  const refused = (field: string, problem: string): CodedError => invalidConfig(field, problem, error)
-  switch (osCode(error)) {
-    case 'EADDRINUSE':
-      return refused('CEPE_PORT', `Port ${port} of ${host} is in use: end what listens there, or choose another port (CEPE_PORT).`)
-    case 'EACCES':
-      return refused('CEPE_PORT', `Port ${port} of ${host} may not be opened by this user: choose one from 1024 (CEPE_PORT).`)
-    default:
-      return refused(
-        'CEPE_HOST',
-        `The service cannot listen at ${host}, port ${port} (${reasonOf(error)}): choose an address of this machine (CEPE_HOST).`,
-      )
-  }
+  const inUse = `Port ${port} of ${host} is in use: end what listens there, or choose another port (CEPE_PORT).`
+  if (osCode(error) === 'EADDRINUSE') return invalidConfig('CEPE_PORT', inUse, error)
+  const reserved = `Port ${port} of ${host} may not be opened by this user: choose one from 1024 (CEPE_PORT).`
+  if (osCode(error) === 'EACCES') return invalidConfig('CEPE_PORT', reserved, error)
+  const message = `The service cannot listen at ${host}, port ${port} (${reasonOf(error)}): choose an address of this machine (CEPE_HOST).`
+  return invalidConfig('CEPE_HOST', message, error)
 }
 
 /** Prevents an accidental service without keys on an address that other machines can reach. @throws config_invalid with the remedies */
@@ -35,8 +29,6 @@ export async function checkExposure({ HOST: host, ALLOW_OPEN: allowed, KEYS_DIR:
   const keys = await openKeys({ dir })
   keys.close()
   if (allowed || isLoopback(host) || keys.required) return
-  throw invalidConfig(
-    'CEPE_HOST',
-    `Everyone who reaches ${host} could ask: make a key (cepe keys add <name>; folder ${dir}), set CEPE_ALLOW_OPEN=true to allow it, or listen on 127.0.0.1 (CEPE_HOST).`,
-  )
+  const message = `Everyone who reaches ${host} could ask: make a key (cepe keys add <name>; folder ${dir}), set CEPE_ALLOW_OPEN=true to allow it, or listen on 127.0.0.1 (CEPE_HOST).`
+  throw invalidConfig('CEPE_HOST', message)
 }

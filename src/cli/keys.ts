@@ -1,3 +1,4 @@
+import { given } from '../../base/at.ts'
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
 import type { KeyRecord } from '../keys/record.ts'
@@ -62,9 +63,7 @@ async function add(name: string, { admin, requestsPerMinute, questionsPerDay, co
   const key = await addKey(config.KEYS_DIR, {
     name,
     role: admin === true ? 'admin' : 'user',
-    ...(requestsPerMinute !== undefined && { requests_per_minute: requestsPerMinute }),
-    ...(questionsPerDay !== undefined && { questions_per_day: questionsPerDay }),
-    ...(names && { collections: names }),
+    ...given({ requests_per_minute: requestsPerMinute, questions_per_day: questionsPerDay, collections: names }),
   })
   for (const one of await missing(names ?? [], config))
     warn(`there is no collection ${one} yet: the key works once it is made (cepe index add --collection ${one})`)

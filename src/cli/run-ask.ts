@@ -23,7 +23,6 @@ const LINE_BYTES = 16 * 2 ** 20
 interface AskFileOptions extends BatchOptions {
   readonly file: string
   readonly write: (line: string) => Promise<void>
-  /** Defaults of questions. */
   readonly defaults: Partial<AnswerRequest>
   readonly onFailed: (message: string) => void
   readonly startProgress: StartProgress
@@ -86,7 +85,6 @@ export async function askFile({ file, write, defaults, onFailed, startProgress, 
   return { answered: done - failed, failed }
 }
 
-/** Lines of a file that are not blank. */
 async function* filledLines(file: string): AsyncGenerator<Line | BadLine> {
   for await (const item of readLines(fileBytes(file), LINE_BYTES)) if ('reason' in item || item.text.trim() !== '') yield item
 }

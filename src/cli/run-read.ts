@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
+import { given } from '../../base/at.ts'
 import { closing } from '../../base/files.ts'
 import { CodedError, invalidOption, notFound } from '../../base/errors.ts'
 import { documentBounds, loadConfig } from '../config.ts'
@@ -42,12 +43,7 @@ async function readDocument(file: string, question: string | undefined, options:
   await using parser = closing(createDocumentParser(documentBounds(config)))
   const name = path.basename(file)
   const { maxNewTokens, chatTemplate, json: _, ...same } = options
-  const form: DocumentForm = {
-    ...same,
-    ...(question !== undefined && { question }),
-    ...(maxNewTokens !== undefined && { max_new_tokens: maxNewTokens }),
-    ...(chatTemplate && { chat_template: chatTemplate }),
-  }
+  const form: DocumentForm = { ...same, ...given({ question, max_new_tokens: maxNewTokens, chat_template: chatTemplate }) }
   return await answerDocument(
     { form, bytes: bytes.length, name, load: (run) => parser.read({ bytes, name }, run) },
     { reader, admission: createAdmission({ maxWaiting: 0, concurrency: 1 }), ...documentDefaults(config) },

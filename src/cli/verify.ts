@@ -75,12 +75,9 @@ async function described(model: string): Promise<string> {
   if (/\.gguf$/i.test(model)) return inspectGguf(model)
   if (existsSync(path.join(model, 'manifest.json'))) return inspectModel(model)
   if (existsSync(path.join(model, 'config.json'))) return inspectCheckpoint(model)
-  throw notFound(
-    'model',
-    existsSync(model)
-      ? `${model} holds no model: neither manifest.json of a built one nor config.json of a checkpoint.`
-      : `There is no folder ${model}: name that of a built model or a checkpoint, or a .gguf file.`,
-  )
+  if (existsSync(model))
+    throw notFound('model', `${model} holds no model: neither manifest.json of a built one nor config.json of a checkpoint.`)
+  throw notFound('model', `There is no folder ${model}: name that of a built model or a checkpoint, or a .gguf file.`)
 }
 
 /** Guaranteed parity of f32 builds. */

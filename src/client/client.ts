@@ -97,11 +97,7 @@ function withQuery(path: string, query: Query): string {
   return given.length === 0 ? path : `${path}?${given.join('&')}`
 }
 
-async function* streamed(
-  service: Service,
-  question: Api.Question,
-  options: CallOptions = {},
-): AsyncGenerator<Api.AnswerEvent, void, undefined> {
+async function* streamed(service: Service, question: Api.Question, options: CallOptions = {}) {
   const request = { path: '/v1/answer', body: { ...question, stream: true }, headers: { accept: 'text/event-stream' }, ...options }
   for await (const { event, data } of received(service, request, serverEvents)) {
     const value = parsed(data)
@@ -112,11 +108,7 @@ async function* streamed(
   throw cutShort(service)
 }
 
-async function* batch(
-  service: Service,
-  questions: readonly Api.Question[],
-  options: CallOptions = {},
-): AsyncGenerator<Api.BatchItem, void, undefined> {
+async function* batch(service: Service, questions: readonly Api.Question[], options: CallOptions = {}) {
   const request = { path: '/v1/answers', body: { questions }, headers: { accept: 'application/x-ndjson' }, ...options }
   let done = 0
   for await (const line of received(service, request, lines)) {
@@ -163,24 +155,20 @@ function serviceOf({ url, key, retry, fetch: ownFetch = fetch }: ClientOptions):
 
 function addressOf(url: string): string {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new CepeError(
-      'options_invalid',
-      `url must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}.`,
-      { field: 'url' },
-    )
+    throw invalid('url', `must be an http or https address such as http://127.0.0.1:8080, not ${JSON.stringify(url)}`)
   // Addresses are part of error messages.
   const { username, password } = new URL(url)
   if (username !== '' || password !== '')
-    throw new CepeError('options_invalid', 'url must not contain a user name or a password: use a key of the service instead.', {
-      field: 'url',
-    })
+    throw invalid('url', 'must not contain a user name or a password: use a key of the service instead')
   return url.replace(/\/+$/, '')
 }
 
 /** @throws options_invalid for a key that no header can hold; the runtime's own error would contain it */
 function checkedKey(key: string): string {
   if (/^[\x21-\x7e]+$/.test(key)) return key
-  throw new CepeError('options_invalid', 'key is empty, or has characters that are not allowed in a key; it is not shown.', {
-    field: 'key',
-  })
+  throw invalid('key', 'is empty, or has characters that are not allowed in a key; it is not shown')
+}
+
+function invalid(field: keyof ClientOptions, problem: string): CepeError {
+  return new CepeError('options_invalid', `${field} ${problem}.`, { field })
 }

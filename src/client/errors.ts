@@ -36,7 +36,10 @@ export class CepeError extends Error {
 /** Parses an error body; undefined if it is not one. */
 export function errorFrom(body: unknown, details: ErrorDetails = {}): CepeError | undefined {
   const error = fieldOf(body, 'error')
-  const [code, message, field, requestId] = ['code', 'message', 'field', 'request_id'].map((name) => textOf(fieldOf(error, name)))
+  const [code, message, field, requestId] = ['code', 'message', 'field', 'request_id'].map((name) => {
+    const value = fieldOf(error, name)
+    return typeof value === 'string' ? value : undefined
+  })
   return code === undefined || message === undefined ? undefined : new CepeError(code, message, { ...details, field, requestId })
 }
 
@@ -49,7 +52,4 @@ export function unreachable(url: string, thrown: unknown): CepeError {
 
 function fieldOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined
-}
-function textOf(value: unknown): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }

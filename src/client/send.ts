@@ -96,11 +96,8 @@ export async function readJson(response: Response): Promise<unknown> {
   const text = await response.text()
   const value = parsed(text)
   if (value !== undefined) return value
-  throw new CepeError(
-    'unexpected_response',
-    `${response.url} does not answer as this version's API does (not JSON): is it a cepe service of the same version?`,
-    { status: response.status },
-  )
+  const message = `${response.url} does not answer as this version's API does (not JSON): is it a cepe service of the same version?`
+  throw new CepeError('unexpected_response', message, { status: response.status })
 }
 
 /** Parses a JSON text; undefined if it is invalid. */

@@ -1,11 +1,8 @@
-interface ServerEvent {
-  /** `message` if the event has no name. */
-  readonly event: string
-  readonly data: string
-}
-
-/** Parses server-sent events (HTML standard, section 9.2) as they arrive. Ending the iteration closes the connection. */
-export async function* serverEvents(body: ReadableStream<Uint8Array>): AsyncGenerator<ServerEvent, void, undefined> {
+/**
+ * Parses server-sent events (HTML standard, section 9.2) as they arrive: `message` is one without a name. Ending the iteration closes the
+ * connection.
+ */
+export async function* serverEvents(body: ReadableStream<Uint8Array>) {
   let event = ''
   let data: string[] = []
   for await (const line of lines(body)) {

@@ -1,3 +1,4 @@
+import { keptOrMade } from '../../base/at.ts'
 import { PageError } from './contract.ts'
 import { visit, type VisitOptions } from './visit.ts'
 
@@ -13,6 +14,7 @@ interface Rule {
  * Parses a robots.txt. The groups that name the crawler are merged; without any, those of `*` apply (2.2.1). The longest matching rule
  * wins; of equally long ones, the one that allows (2.2.2).
  * @param product name of the crawler, without its version
+ * @returns whether it may fetch an address
  */
 function parseRobots(text: string, product: string) {
   const groups = new Map<string, Rule[]>()
@@ -34,7 +36,7 @@ function parseRobots(text: string, product: string) {
     }
   }
   const rules = groups.get(product.toLowerCase()) ?? groups.get('*') ?? []
-  return { allows: ({ pathname, search }: URL) => pathname === '/robots.txt' || isAllowed(normalised(pathname + search), rules) }
+  return ({ pathname, search }: URL) => pathname === '/robots.txt' || isAllowed(normalised(pathname + search), rules)
 }
 
 function isAllowed(path: string, rules: readonly Rule[]): boolean {
@@ -80,9 +82,8 @@ function normalised(path: string): string {
 export function createRobotsCache(options: Omit<VisitOptions, 'permit' | 'known'>, product: string): (url: URL) => Promise<void> {
   const sites = new Map<string, Promise<Robots>>()
   return async (url) => {
-    const robots = sites.get(url.origin) ?? fetchRobots(new URL('/robots.txt', url), options, product)
-    sites.set(url.origin, robots)
-    if (!(await robots).allows(url)) throw new PageError('robots', `The robots.txt of ${url.host} disallows it.`)
+    const allows = await keptOrMade(sites, url.origin, () => fetchRobots(new URL('/robots.txt', url), options, product))
+    if (!allows(url)) throw new PageError('robots', `The robots.txt of ${url.host} disallows it.`)
   }
 }
 

@@ -56,11 +56,9 @@ export async function encodeIndexAhead({ index, reader, onProgress, signal }: Ah
 
 function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): CodedError {
   const MB = 2 ** 20
-  return diskFull(
-    'CEPE_STATE_DISK_MB',
-    `The encoder states of the ${total - done} passages that are left take about ${Math.ceil(left / MB)} MB, and there is room for ${Math.floor(room / MB)} MB: ` +
-      'raise CEPE_STATE_DISK_MB, or free space. What is stored is kept and used; passages without states are encoded when they are asked for.',
-  )
+  const problem = `The encoder states of the ${total - done} passages that are left take about ${Math.ceil(left / MB)} MB, and there is room for ${Math.floor(room / MB)} MB`
+  const kept = 'What is stored is kept and used; passages without states are encoded when they are asked for.'
+  return diskFull('CEPE_STATE_DISK_MB', `${problem}: raise CEPE_STATE_DISK_MB, or free space. ${kept}`)
 }
 
 /**

@@ -1,5 +1,5 @@
 import { sum } from '../../base/at.ts'
-import { CodedError, messageOf, type ErrorCode, type ErrorDetails } from '../../base/errors.ts'
+import { CodedError, messageOf, type ErrorDetails } from '../../base/errors.ts'
 import type { TaskName, Tasks } from './contract.ts'
 
 /** Execution provider. CUDA needs onnxruntime-node's CUDA libraries. */
@@ -104,21 +104,17 @@ export type ChildMessage =
   | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 
 /** An error as it crosses the boundary: structured clone loses class and code. */
-interface WireError {
-  readonly code: ErrorCode
-  readonly message: string
-  readonly details: ErrorDetails
-}
+type WireError = Pick<CodedError, 'code' | 'message'> & ErrorDetails
 
 /** Errors without a code become `inference_failed`. */
 export function toWire(thrown: unknown): WireError {
-  return thrown instanceof CodedError
-    ? { code: thrown.code, message: thrown.message, details: { field: thrown.field, retryAfterS: thrown.retryAfterS } }
-    : { code: 'inference_failed', message: messageOf(thrown), details: {} }
+  if (!(thrown instanceof CodedError)) return { code: 'inference_failed', message: messageOf(thrown) }
+  const { code, message, field, retryAfterS } = thrown
+  return { code, message, field, retryAfterS }
 }
 
 /** Restores an error of a child. */
-export function fromWire({ code, message, details }: WireError): CodedError {
+export function fromWire({ code, message, ...details }: WireError): CodedError {
   return new CodedError(code, message, details)
 }
 

@@ -28,11 +28,9 @@ export async function addKey(dir: string, asked: NewKey): Promise<string> {
   // 256 random bits, for which one fast hash is sufficient.
   const key = `cepe_${randomBytes(32).toString('base64url')}`
   const record: KeyRecord = { ...asked, sha256: hashKey(key).toString('hex'), created_at: new Date().toISOString() }
+  const bound = 'A key is bound to 1 to 100 collections, each named once, by 1 to 64 letters, digits, "-" and "_", a letter first.'
   if (asked.collections !== undefined && !Value.Check(KeyRecordSchema.properties.collections, asked.collections))
-    throw invalidOption(
-      'collections',
-      'A key is bound to 1 to 100 collections, each named once, by 1 to 64 letters, digits, "-" and "_", a letter first.',
-    )
+    throw invalidOption('collections', bound)
   if (!Value.Check(KeyRecordSchema, record))
     throw invalidOption('name', 'A name has 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first.')
   const refused = (error: unknown): never => {

@@ -3,13 +3,7 @@ import type { PassageIndex } from '../../index/passage-index.ts'
 /** Minimum interval between counts of a changing table: counting reads a whole column. */
 const KEEP_MS = 60_000
 
-interface Counted {
-  readonly storedAs: string
-  readonly version: number
-  readonly at: number
-  readonly sources: ReturnType<PassageIndex['sources']>
-}
-const counts = new WeakMap<object, Counted>()
+const counts = new WeakMap<object, { storedAs: string; version: number; at: number; sources: ReturnType<PassageIndex['sources']> }>()
 
 /**
  * Lists the sources of an index. Counts once per version of the stored table and at most once in `keepMs`, except that another table under

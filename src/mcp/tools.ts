@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { given } from '../../base/at.ts'
 import { clipped } from '../../base/sentences.ts'
 import { COLLECTION_STATES } from '../../index/collections/contract.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
@@ -91,11 +92,11 @@ const answerTool = tool({
   input: closed({ question, k, source: sourceField, collection: collectionField }),
   output: AnswerSchema,
   call: async ({ question, k, source }, { answering }, run) => {
-    const request = { question, ...(k !== undefined && { k }), ...(source !== undefined && { filter: { source } }) }
+    const request = { question, ...given({ k }), ...(source !== undefined && { filter: { source } }) }
     const response = await answerQuestion(request, answering, run)
     const { answer, abstained, reason, extract, suggestion, confidence, probability_correct, finish_reason, evidence } = response
     const told = { answer, abstained, reason, extract, confidence, probability_correct, finish_reason, evidence: shown(evidence) }
-    return { ...told, ...(suggestion !== undefined && { suggestion }) }
+    return { ...told, ...given({ suggestion }) }
   },
   text: (output) =>
     [said(output), ...output.evidence.map((passage) => `[${passage.rank}] ${heading(passage)}\n${passage.quote}`)].join('\n\n'),

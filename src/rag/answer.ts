@@ -119,12 +119,7 @@ type Explanation = NonNullable<AnswerResponse['explanation']>
  * separately, so states of the others come from the cache; the question's deadline and cancellation apply to all of it.
  * @throws deadline_exceeded, client_closed; unprocessable naming `explain` if prompt and answer leave no room to score
  */
-async function explainByDropping(
-  answer: string,
-  evidence: readonly Evidence[],
-  asked: Asked,
-  { reader }: AnswerServices,
-): Promise<Explanation> {
+async function explainByDropping(answer: string, evidence: readonly Evidence[], asked: Asked, { reader }: AnswerServices) {
   const { resolved, passages } = asked
   const { topTokens: _, ...question } = resolved
   const read = { ...question, includePrompts: false, attendedSentences: false }
@@ -152,11 +147,8 @@ async function explainByDropping(
 /** Prompt and answer fill the window, without room for the scored line end. */
 function namedAnew(error: unknown): never {
   if (!(error instanceof CodedError && error.code === 'unprocessable')) throw error
-  throw unprocessable(
-    'explain',
-    'The answer fills the window, and cannot be scored: lower k_decoder or max_new_tokens, or leave explain out.',
-    error,
-  )
+  const message = 'The answer fills the window, and cannot be scored: lower k_decoder or max_new_tokens, or leave explain out.'
+  throw unprocessable('explain', message, error)
 }
 
 /** The passages that were read, most attended first; those of the prompt, whose attention is not measured, follow by rank. */

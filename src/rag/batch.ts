@@ -69,13 +69,10 @@ async function outcomeOf(question: () => AnswerRequest, batch: Batch): Promise<O
 
 /** @throws deadline_exceeded if the batch has no time left */
 async function answerWithRetry(request: AnswerRequest, { services, run, batchMs, endsAt }: Batch): Promise<AnswerResponse> {
+  const late = `The batch's ${batchMs} ms were over before this question's turn (CEPE_BATCH_DEADLINE_MS): send it again, in a smaller batch.`
   for (;;) {
     const leftMs = endsAt - performance.now()
-    if (leftMs <= 0)
-      throw new CodedError(
-        'deadline_exceeded',
-        `The batch's ${batchMs} ms were over before this question's turn (CEPE_BATCH_DEADLINE_MS): send it again, in a smaller batch.`,
-      )
+    if (leftMs <= 0) throw new CodedError('deadline_exceeded', late)
     try {
       return await answerQuestion(request, services, { ...run, deadlineMs: Math.min(run.deadlineMs ?? Infinity, leftMs) })
     } catch (error) {

@@ -72,7 +72,7 @@ export async function answerDocument(
         unread: Math.max(0, resolved.to - resolved.from - seen),
         ...(form.include_text === true && { text: document.text }),
       },
-      evidence: evidenceOf(document, read, { count: form.evidence ?? DEFAULT_EVIDENCE, answer: resolved.stopAtLineEnd ? read.text : '' }),
+      evidence: evidenceOf(document, read, form.evidence ?? DEFAULT_EVIDENCE, resolved.stopAtLineEnd ? read.text : ''),
       usage: { prompt_tokens: read.promptTokens, context_tokens: contextTokens, generated_tokens: read.logprobs.length },
       timings_ms: roundedMs({ read: loaded, ...read.timingsMs, total }),
       model: { reader: modelId(reader.manifest) },
@@ -85,8 +85,9 @@ export async function answerDocument(
 function evidenceOf(
   { text, pages }: LoadedDocument,
   { chunks, contextShares, inDecoder }: DocumentReadResult,
-  { count, answer }: { readonly count: number; readonly answer: string },
-): DocumentEvidence[] {
+  count: number,
+  answer: string,
+) {
   const measured = contextShares.length > 0
   const order = chunks.map((_, i) => i)
   if (measured) order.sort((a, b) => at(contextShares, b) - at(contextShares, a) || a - b)

@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { at, given } from '../../base/at.ts'
 import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './retrieve.ts'
@@ -36,9 +36,7 @@ export async function evidence(
       id,
       title,
       text,
-      ...(source !== undefined && { source }),
-      ...(metadata && { metadata }),
-      ...(file !== undefined && { file }),
+      ...given({ source, metadata, file }),
       score,
       rank: i + 1,
       role: encoded ? (inDecoder ? 'both' : 'encoder') : inDecoder ? 'decoder' : 'unused',

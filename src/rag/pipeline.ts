@@ -1,19 +1,16 @@
 import { modelId } from '../../models/manifest.ts'
-import type { Admission, Reader, Reranker, RunOptions } from '../inference/contract.ts'
+import type { Admission, RunOptions } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { Calibration } from './calibration.ts'
 import { withAdmission, type AdmittedRun, explanationCost, questionCost } from './admission.ts'
 import { type Retriever, gatherPassages, type Gathered, type RankedPassage } from './retrieve.ts'
-import { candidatesFor, firstOf, rerankAdmitted, rerankCost } from './rerank.ts'
+import { candidatesFor, firstOf, type RankingModels, rerankAdmitted, rerankCost } from './rerank.ts'
 import type { AnswerResponse, ChatQuestion } from './schema.ts'
 import { resolveRequest, type ResolvedQuestion } from './resolve-request.ts'
 import { unknownCollection } from '../../index/collections/contract.ts'
 
-export interface AnswerServices {
-  readonly reader: Reader
-  /** Reranks passages on request; the reader does without one. */
-  readonly reranker?: Reranker | undefined
+export interface AnswerServices extends RankingModels {
   readonly retriever: Retriever
   /** Admission control: a question takes a permit before any work is done for it. */
   readonly admission: Admission
@@ -31,11 +28,7 @@ export interface AnswerServices {
   readonly fileOf?: FileLink
 }
 
-/**
- * URL of a passage's file, if it can be opened.
- * @param collection of the passage, if named
- * @param isBound whether the key may use certain collections only
- */
+/** @param collection of the passage, if named @param isBound whether the key may use certain collections only */
 type FileLink = (
   passage: Pick<RankedPassage, 'id' | 'source' | 'metadata'>,
   collection?: string,

@@ -18,7 +18,7 @@ interface RerankRequest {
 }
 
 /** Models for reranking: the cross-encoder if there is one, else the reader. */
-interface RankingModels {
+export interface RankingModels {
   readonly reader: Reader
   readonly reranker?: Reranker | undefined
 }

@@ -96,11 +96,8 @@ function questionOf({ question, summarise, instruction: wanted }: DocumentForm, 
   if (summarise === true)
     return { parts: { ...whole, query: `\n\n${wanted?.trim().normalize() || SUMMARY}\n\nSummary:\n` }, isLine: false, isOwn: false }
   const file = readPromptFile(text)
-  if (file === undefined)
-    throw invalidField(
-      'question',
-      'is missing: give one, or summarise, or a document between BEGIN and END lines with its question after them',
-    )
+  const missing = 'is missing: give one, or summarise, or a document between BEGIN and END lines with its question after them'
+  if (file === undefined) throw invalidField('question', missing)
   if (wanted !== undefined) throw invalidField('instruction', 'is given with a document that brings its own question: leave it out')
   return { parts: file, isLine: false, isOwn: true }
 }

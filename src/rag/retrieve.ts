@@ -1,3 +1,4 @@
+import { given } from '../../base/at.ts'
 import { invalidField } from '../../base/errors.ts'
 import { isExact } from '../../base/json.ts'
 import type { EmbeddingModel, SearchOptions } from '../../index/contract.ts'
@@ -103,21 +104,20 @@ export async function gatherPassages(
   run: RunOptions,
 ): Promise<Gathered> {
   if (request.passages !== undefined) {
-    const [given, count] = [request.passages.map(({ id }) => id), request.passages.length]
+    const [ids, count] = [request.passages.map(({ id }) => id), request.passages.length]
     request.passages.forEach(({ id, metadata = {} }, i) => {
-      if (id !== undefined && given.indexOf(id) < i)
+      if (id !== undefined && ids.indexOf(id) < i)
         throw invalidField(`passages.${i}.id`, 'is that of an earlier passage: give each its own')
       const rounded = Object.keys(metadata).find((name) => typeof metadata[name] === 'number' && !isExact(metadata[name]))
       if (rounded !== undefined) throw invalidField(`passages.${i}.metadata.${rounded}`, INEXACT)
     })
-    const free = (id: number): string => (given.includes(String(id)) ? free(id + count) : String(id))
+    const free = (id: number): string => (ids.includes(String(id)) ? free(id + count) : String(id))
     const supplied = request.passages.slice(0, k).map(({ id, title, text, score, source, metadata }, i) => ({
       id: id ?? free(i + 1),
       title: title.normalize(),
       text: text.normalize(),
       score: score ?? null,
-      ...(source !== undefined && { source }),
-      ...(metadata && { metadata }),
+      ...given({ source, metadata }),
     }))
     return { passages: supplied, found: null }
   }

@@ -39,7 +39,6 @@ export async function followJob(jobs: Jobs, id: string, startProgress: StartProg
   throw unfinished(job)
 }
 
-/** The error of a command whose job did not succeed. */
 function unfinished({ id, source, state, error }: Job): CodedError {
   const ended = state === 'failed' ? 'has failed' : state === 'stopped' ? 'has stopped' : 'was cancelled'
   const why = error === null ? '.' : `: ${error.message}`

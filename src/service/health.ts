@@ -74,13 +74,10 @@ async function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
 
 /** Health of the embedders. Only the one that questions need affects readiness. */
 async function embedderChecks(index: PassageIndex, embedders: Embedders<Embedder & Supervised>): Promise<readonly ReadinessCheck[]> {
-  const { id: serving } = await index.view().then(
-    ({ model }) => model,
-    () => index.model,
-  )
+  const { model: serving } = await index.view().catch(() => index)
   const checks = allModels(index).map(({ id }) => {
     const check = processCheck('embedder', embedders.further?.get(id) ?? embedders.embedder)
-    return id === serving ? check : { ...check, name: `embedder of ${id}`, ok: true }
+    return id === serving.id ? check : { ...check, name: `embedder of ${id}`, ok: true }
   })
   return checks.sort((a, b) => Number(b.name === 'embedder') - Number(a.name === 'embedder'))
 }

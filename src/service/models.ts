@@ -54,7 +54,6 @@ async function retrieverIn(dir: string) {
   return { dir, manifest, model: embeddingModel(manifest) }
 }
 
-/** The index's view of a retriever. */
 function embeddingModel(manifest: ContrieverManifest): EmbeddingModel {
   return { id: modelId(manifest), dimension: manifest.dims.hidden_size, origin: modelOrigin(manifest) }
 }

@@ -90,17 +90,14 @@ async function ensureModel(wanted: Wanted, { PROVIDER, DEVICE_ID, CPU_FALLBACK }
     if (built) return checkFiles(modelDir, built)
     // An existing manifest explains why the model cannot be served.
     if (await exists(path.join(modelDir, MANIFEST_FILE))) await loadManifest(modelDir)
-    throw invalidModel(
-      `CEPE_${setting}_DIR`,
-      `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder or a .gguf file, or CEPE_${setting}_DIR to a folder made by cepe build.`,
-    )
+    const message = `There is no built model at ${modelDir} and no checkpoint${checkpointDir === '' ? '' : ` at ${checkpointDir}`}: set CEPE_${setting}_CHECKPOINT to a Hugging Face folder or a .gguf file, or CEPE_${setting}_DIR to a folder made by cepe build.`
+    throw invalidModel(`CEPE_${setting}_DIR`, message)
   }
   if (built && built.dtype === dtype && (await isBuiltFrom(built, checkpointDir))) return checkFiles(modelDir, built)
-  if (built && built.source.name !== path.basename(path.resolve(checkpointDir), '.gguf'))
-    throw invalidConfig(
-      `CEPE_${setting}_DIR`,
-      `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is not replaced: set CEPE_${setting}_DIR to another folder, or unset CEPE_${setting}_CHECKPOINT to serve it.`,
-    )
+  if (built && built.source.name !== path.basename(path.resolve(checkpointDir), '.gguf')) {
+    const message = `${modelDir} holds a model built from ${built.source.name}, not from ${checkpointDir}, and is not replaced: set CEPE_${setting}_DIR to another folder, or unset CEPE_${setting}_CHECKPOINT to serve it.`
+    throw invalidConfig(`CEPE_${setting}_DIR`, message)
+  }
   // A device that cannot be used is found before minutes of building.
   if (PROVIDER === 'cuda' && !CPU_FALLBACK) await probeCuda(DEVICE_ID)
   await buildWanted(wanted, startProgress)
@@ -118,11 +115,8 @@ async function buildWanted({ setting, from: checkpointDir, to: modelDir, dtype }
     })
   } catch (error) {
     if (error instanceof CodedError || osCode(error) === undefined) throw error
-    throw invalidConfig(
-      `CEPE_${setting}_DIR`,
-      `The model cannot be built in ${modelDir} (${reasonOf(error)}): set CEPE_${setting}_DIR to another folder.`,
-      error,
-    )
+    const message = `The model cannot be built in ${modelDir} (${reasonOf(error)}): set CEPE_${setting}_DIR to another folder.`
+    throw invalidConfig(`CEPE_${setting}_DIR`, message, error)
   } finally {
     progress.stop()
   }

@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { at, present } from '../../base/at.ts'
 import type { PromptTokenizer } from './pack.ts'
 
 /** Characters per piece: byte-pair merging is superlinear in the length of a text. */
@@ -58,10 +58,7 @@ function endOfPiece(text: string, start: number): number {
 }
 
 function characterOf(index: number, pieces: readonly Piece[], tokenizer: Tokens): number {
-  const piece = at(
-    pieces,
-    pieces.findLastIndex(({ token }) => token <= index),
-  )
+  const piece = present(pieces.findLast(({ token }) => token <= index))
   return piece.start + charactersOf(piece, index - piece.token, tokenizer)
 }
 

@@ -17,10 +17,7 @@ export function asksForPhrase(instruction = ''): boolean {
 
 /** Whether the beginning of an answer may become the phrase: the rest of the text decides. */
 export function mayBecomePhrase(begun: string): boolean {
-  const words = begun
-    .toLowerCase()
-    .split(/\W+/)
-    .filter((word) => word !== '')
+  const words = begun.toLowerCase().match(/\w+/g) ?? []
   return words.every((word) => PHRASE_WORDS.some((one) => one.startsWith(word)))
 }
 

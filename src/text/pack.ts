@@ -1,4 +1,4 @@
-import { type CodedError, unprocessable } from '../../base/errors.ts'
+import { unprocessable } from '../../base/errors.ts'
 import { NO_WRAP, type Wrap, wrapped } from './chat-template.ts'
 import {
   BLOCK_SEPARATOR,
@@ -100,26 +100,15 @@ function cutDemonstration(demonstration: Demonstration, contextTokens: number, t
   return { ...demonstration, passage: { title: passage.title, text: tokenizer.decode(kept).trim() } }
 }
 
-function tooLong(
-  { question, demonstrations, wrap = NO_WRAP }: Omit<PackOptions, 'passages'>,
-  budget: number,
-  tokenizer: PromptTokenizer,
-): CodedError {
+function tooLong({ question, demonstrations, wrap = NO_WRAP }: Omit<PackOptions, 'passages'>, budget: number, tokenizer: PromptTokenizer) {
+  const more = `take more than the ${budget} tokens that the model's window leaves`
   if (tokenizer.encode(wrap.before + wrap.after, { maxTokens: budget + 1 }).length > budget)
-    return unprocessable(
-      'messages',
-      `The chat's earlier messages take more than the ${budget} tokens that the model's window leaves: leave the oldest out.`,
-    )
+    return unprocessable('messages', `The chat's earlier messages ${more}: leave the oldest out.`)
   const questionTokens = tokenizer.encode(renderQuestion(question)).length
-  return questionTokens > budget
-    ? unprocessable(
-        'question',
-        `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten it, or ask for fewer new tokens.`,
-      )
-    : unprocessable(
-        'demonstrations',
-        `${demonstrations.length} demonstrations and the question take more than the ${budget} tokens that the model's window leaves: ask for fewer or shorter demonstrations.`,
-      )
+  const tooLarge = `question has ${questionTokens} tokens, but the model's window leaves ${budget}: shorten it, or ask for fewer new tokens.`
+  if (questionTokens > budget) return unprocessable('question', tooLarge)
+  const remedy = 'ask for fewer or shorter demonstrations'
+  return unprocessable('demonstrations', `${demonstrations.length} demonstrations and the question ${more}: ${remedy}.`)
 }
 
 const OMITTED = '... [The rest of the documents is omitted]\n\n'

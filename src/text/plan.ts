@@ -129,8 +129,6 @@ async function replugPrompts(
 }
 
 function tooMany(reached: number, prompts: number, replugTokens: number): CodedError {
-  return unprocessable(
-    'k',
-    `This mode would read ${prompts} prompts, but the first ${reached} have more than ${replugTokens} tokens with their answers: lower k or context_tokens, or raise CEPE_REPLUG_MB.`,
-  )
+  const problem = `This mode would read ${prompts} prompts, but the first ${reached} have more than ${replugTokens} tokens with their answers`
+  return unprocessable('k', `${problem}: lower k or context_tokens, or raise CEPE_REPLUG_MB.`)
 }

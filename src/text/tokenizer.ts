@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { keptOrMade } from '../../base/at.ts'
-import { CodedError, invalidModel, reasonOf, orThrow } from '../../base/errors.ts'
+import { type CodedError, invalidModel, reasonOf, orThrow } from '../../base/errors.ts'
 import { readRegular } from '../../base/exists.ts'
 import { isObject } from '../../base/json.ts'
 import { openTokenizer } from '../../models/tokenizer/codec.ts'
@@ -75,10 +75,8 @@ export function readTokenizerConfig(modelDir: string): Promise<Readonly<Record<s
 }
 
 export function noTokenizer(modelDir: string): CodedError {
-  return new CodedError(
-    'model_invalid',
-    `${modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`,
-  )
+  const message = `${modelDir} was built from a checkpoint without tokenizer, so it cannot be served. Add tokenizer.json or vocab.txt to the checkpoint and build it again.`
+  return invalidModel(undefined, message)
 }
 
 async function readObject(file: string, fallback?: object): Promise<Readonly<Record<string, unknown>>> {

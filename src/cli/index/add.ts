@@ -92,11 +92,9 @@ async function corpusOf(given: string[], options: AddOptions): Promise<Corpus> {
   const kinds = corpus.sources.map(({ kind }) => kind)
   if (options.watch !== undefined && kinds.includes('pages'))
     throw invalidOption('--watch', '--watch follows files and folders: run the command again to fetch pages again.')
-  if (options.replace === true && kinds.length > 1)
-    throw invalidOption(
-      '--replace',
-      '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.',
-    )
+  const several =
+    '--replace takes one file, or one folder of documents: each of several would replace the one before. Join them, or add them.'
+  if (options.replace === true && kinds.length > 1) throw invalidOption('--replace', several)
   const unused = kinds.includes('table') || kinds.includes('archive') ? undefined : tableOptionOf(jobOptions(options))
   if (unused !== undefined) {
     const flag = `--${unused.replace('_', '-')}`
@@ -137,7 +135,8 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
       })
       if (job !== undefined) done.push({ name, files: job.files ?? ONE_FILE })
     }
-    await summarise(corpus, leftOut, { files: done.map(({ files }) => files), verb: 'indexed' })
+    const files = done.map((one) => one.files)
+    await summarise(corpus, leftOut, files, 'indexed')
     if (failed.length > 0) throw new CodedError('corpus_invalid', `Not indexed: ${failed.join(', ')}. The reasons are above.`)
   })
 }
@@ -173,7 +172,7 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
       if (found === undefined && isSkipped)
         leftOut.push({ file: source.path, problem: 'not_supported', detail: 'It is no table of passages.' })
     }
-    await summarise(corpus, leftOut, { files, verb: 'fit to index' })
+    await summarise(corpus, leftOut, files, 'fit to index')
   })
 }
 
@@ -181,11 +180,7 @@ async function check(corpus: Corpus, options: AddOptions): Promise<void> {
 const ONE_FILE: Files = { indexed: 1, left_out: [] }
 
 /** Prints the number of indexed and skipped files over all jobs, unless the corpus is tables alone. */
-async function summarise(
-  { sources }: Corpus,
-  leftOut: readonly LeftOutFile[],
-  { files, verb }: { readonly files: readonly Files[]; readonly verb: string },
-): Promise<void> {
+async function summarise({ sources }: Corpus, leftOut: readonly LeftOutFile[], files: readonly Files[], verb: string): Promise<void> {
   if (leftOut.length === 0 && sources.every(({ kind }) => kind === 'table')) return
   const { describeFiles, joinedFiles, tallyOf } = await import('../../jobs/sources/summary.ts')
   process.stdout.write(`${shown(describeFiles(joinedFiles([...files, tallyOf(leftOut)]), verb))}\n`)

@@ -9,7 +9,7 @@ import { readPassageFile } from '../../../index/read/read.ts'
 import { documentBounds, loadConfig } from '../../config.ts'
 import { type Files, type JobOptions, rejectedShare, type WebSource } from '../../jobs/record/schema.ts'
 import { checkedAddresses, fetchInto } from '../../jobs/sources/fetch-pages.ts'
-import { type FileBounds, filesOf, type FolderSource, leftOutShare, readFiles } from '../../jobs/sources/read.ts'
+import { filesOf, type FolderSource, readFiles } from '../../jobs/sources/read.ts'
 import { checkOptions, corpusReadOptions, ReadingNotes } from '../../jobs/sources/reading.ts'
 import { FileSpool } from '../../jobs/sources/spool.ts'
 import { describeFiles } from '../../jobs/sources/summary.ts'
@@ -53,7 +53,9 @@ export async function checkSource(
 }
 
 async function checkTable(file: string, checking: Checking, verdict: typeof FAILS): Promise<Files | undefined> {
-  const report = await reported(file, checkFile(file, checking), verdict)
+  const { options } = checking
+  const items = readPassageFile(file, corpusReadOptions(options, path.basename(file)))
+  const report = await reported(file, checkItems(items, rejectedShare(options), checking), verdict)
   if (report === undefined) return undefined
   for (const { line: at, reason, detail } of report.rejects) say(`line ${at}: ${reason}: ${detail}`)
   const passes = conclude(file, `${report.read} lines, ${report.rejected} rejected`, report, verdict)
@@ -62,14 +64,16 @@ async function checkTable(file: string, checking: Checking, verdict: typeof FAIL
 
 /** @param name displayed name of the source */
 async function checkDocuments(source: FolderSource, checking: Checking, name = source.path): Promise<Files | undefined> {
-  const report = await reported(name, checkFolder(source, documentBounds(loadConfig()), checking))
+  const { options } = checking
+  const reading = { options, bounds: documentBounds(loadConfig()), signal: new AbortController().signal }
+  const found = filesOf(source).then((files) => checkItems(readFiles(files, reading), rejectedShare(options, 1), checking))
+  const report = await reported(name, found)
   if (report === undefined) return undefined
   for (const { file, reason, detail } of report.rejects) say(`${file ?? ''}: ${reason}: ${detail}`)
   const passes = conclude(name, describeFiles(report.files, 'readable'), report)
   return passes ? report.files : undefined
 }
 
-/** Extracts the archive to a temporary folder. */
 async function checkArchive(file: string, checking: Checking): Promise<Files | undefined> {
   await using folder = await workFolder()
   const spool = new FileSpool(folder.path)
@@ -80,7 +84,6 @@ async function checkArchive(file: string, checking: Checking): Promise<Files | u
   return await checkDocuments({ path: folder.path, uploaded: true }, checking, file)
 }
 
-/** Fetches the pages to a temporary folder. */
 async function checkPages(web: WebSource, checking: Checking): Promise<Files | undefined> {
   const urls = checkedAddresses(web)
   const config = loadConfig()
@@ -103,7 +106,6 @@ export function showPassage(item: ReadItem): void {
   process.stdout.write(`--- ${id}${page}\n${title}\n${text}\n\n`)
 }
 
-/** Prints a line. */
 function say(text: string): void {
   process.stdout.write(`${shown(text)}\n`)
 }
@@ -135,23 +137,10 @@ interface Checking {
   readonly options: JobOptions
   /** Numbers per vector. */
   readonly dimension: number
-  /** Called with each passage and reject. */
   readonly onItem?: ((item: ReadItem) => void) | undefined
 }
 
-/** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, not_found, payload_too_large */
-function checkFile(file: string, checking: Checking) {
-  const items = readPassageFile(file, corpusReadOptions(checking.options, path.basename(file)))
-  return checkItems(items, rejectedShare(checking.options), checking)
-}
-
-/** Like `checkFile`, for the documents of a folder. @throws not_found */
-async function checkFolder(source: FolderSource, bounds: FileBounds, checking: Checking) {
-  const { options } = checking
-  const items = readFiles(await filesOf(source), { options, bounds, signal: new AbortController().signal })
-  return checkItems(items, leftOutShare(options), checking)
-}
-
+/** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, payload_too_large */
 async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking) {
   const notes = new ReadingNotes()
   const yieldToEventLoop = eventLoopYielder()
@@ -171,7 +160,6 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimen
     }
   }
   const { rejects, warnings, files } = notes
-  /** Estimated bytes of a table of these passages. */
   const bytes = tableBytes(text, accepted, dimension)
   /** Whether a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
   return { read, rejected, accepted, rejects, warnings, files, bytes, passes: accepted > 0 && rejected <= read * share }

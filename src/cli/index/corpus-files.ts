@@ -12,7 +12,6 @@ export type Source =
   | { readonly kind: 'table'; readonly path: string; readonly besideDocuments?: boolean }
   /** A folder of documents, or documents in a folder. */
   | { readonly kind: 'documents'; readonly path: string; readonly only?: readonly string[] }
-  /** An archive of documents and tables. */
   | { readonly kind: 'archive'; readonly path: string }
   /** All addresses of pages and sitemaps. */
   | { readonly kind: 'pages'; readonly path: string; readonly urls: string[] }
@@ -54,11 +53,8 @@ export async function corpusFiles(
       const found = listed.filter((file) => 'bytes' in file)
       const own = found.filter(({ file }) => TABLE.test(file))
       const hasDocuments = found.length > own.length
-      if (own.length === 0 && !hasDocuments)
-        throw invalidCorpus(
-          'file',
-          `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .xlsx, .odt, .epub and others).`,
-        )
+      const neither = `The folder ${at} holds neither tables (.tsv, .csv, .jsonl, .json, .parquet) nor documents (.md, .html, .pdf, .txt, .docx, .xlsx, .odt, .epub and others).`
+      if (own.length === 0 && !hasDocuments) throw invalidCorpus('file', neither)
       const paths = own.map(({ path }) => path).sort()
       for (const path of paths) tables.push({ kind: 'table', path, besideDocuments: hasDocuments && /\.json$/i.test(path) })
       if (hasDocuments) folders.push({ kind: 'documents', path: at })
@@ -79,8 +75,9 @@ async function isTableFile(file: string, hasColumns: boolean): Promise<boolean> 
   if (/\.(txt|text)$/i.test(file)) {
     if (hasColumns) return true
     const names = head
-      .slice(0, head.search(/[\r\n]|$/))
       .toLowerCase()
+      .split(/[\r\n]/, 1)
+      .join()
       .split('\t')
     return names.includes('id') && names.includes('text')
   }

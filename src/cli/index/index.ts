@@ -63,7 +63,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       await useScratch()
       // Without a built retriever it is unknown what replaced tables still serve.
       const models = dryRun ? undefined : await configuredRetrievers(config).catch(() => undefined)
-      const replaced = await removeReplaced({ dir, table, jobsDir: jobsDir(config), models })
+      const replaced = await removeReplaced({ dir, table }, jobsDir(config), models)
       const { before, after } = await compactionCommand({ dir, table, task, keepMs: minutes * 60_000, dryRun })
       const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: typeof before): string =>
         `${fragments} fragments (${surplus} to compact), ${oldVersions} expired versions, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`

@@ -1,3 +1,4 @@
+import { given } from '../../../base/at.ts'
 import { Option, type Command } from 'commander'
 import { MADE_IDS, type MadeIds } from '../../../index/read/column-map.ts'
 import { FORMATS, SPLIT_WORDS, type Format } from '../../../index/read/contract.ts'
@@ -43,18 +44,9 @@ export function withReadingOptions(command: Command): Command {
 }
 
 /** The options of a command in a job's form; unset ones are absent. */
-export function jobOptions(given: ReadingOptions): JobOptions {
-  const { split, format, columns, ids, encoding, quotes, metadata, label, maxRejected, strict } = given
-  return {
-    ...(split !== undefined && { split_words: split === true ? SPLIT_WORDS.byDefault : split }),
-    ...(format !== undefined && { format }),
-    ...(columns !== undefined && { columns }),
-    ...(ids !== undefined && { ids }),
-    ...(encoding !== undefined && { encoding }),
-    ...(quotes === false && { no_quotes: true }),
-    ...(metadata === false && { no_metadata: true }),
-    ...(label !== undefined && { label }),
-    ...(maxRejected !== undefined && { max_rejected_share: maxRejected }),
-    ...(strict === true && { strict: true }),
-  }
+export function jobOptions(reading: ReadingOptions): JobOptions {
+  const { split, format, columns, ids, encoding, quotes, metadata, label, maxRejected, strict } = reading
+  const shape = { split_words: split === true ? SPLIT_WORDS.byDefault : split, format, columns, ids, encoding }
+  const rows = { no_quotes: quotes === false || undefined, no_metadata: metadata === false || undefined, label }
+  return given({ ...shape, ...rows, max_rejected_share: maxRejected, strict: strict || undefined })
 }

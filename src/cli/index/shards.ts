@@ -47,35 +47,30 @@ export function vectorsCommand(): Command {
       await ensureRetriever(config, createProgress)
       await using embedding = closing(await openEmbedding(config))
       const bars = { reading: createProgress('Reading ids', 'ids'), writing: createProgress('Comparing and writing', 'shards') }
-      try {
-        const { written, present, missing, foreign, compared, leastCosine } = await interruptible(
-          (signal) =>
-            giveVectors(shardDir, {
-              ...options,
-              ...embedding,
-              files,
-              sameModel,
-              work: path.resolve(work),
-              signal,
-              onProgress: (phase, done, total) => bars[phase].update(done, total),
-            }),
-          () => 'Interrupted: written shards are kept; run the command again to resume.',
-        )
-        const least = compared === 0 ? '' : `, least cosine ${leastCosine.toFixed(4)}`
-        process.stdout.write(
-          `${shardDir.folder}: vectors of ${written} shards written, ${present} had theirs; ${compared} passages compared${least}\n`,
-        )
-        if (foreign.count > 0)
-          process.stderr.write(`${foreign.count} vectors are of passages that are not in the plan (${named(foreign)}): ignored.\n`)
-        if (missing.count === 0) return
-        process.exitCode = 1
-        process.stderr.write(
-          `${missing.count} passages have no vector (${named(missing)}): ${missing.shards} shards were skipped. Provide files with them, all of one shard at once, or run \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.\n`,
-        )
-      } finally {
-        bars.reading.stop()
-        bars.writing.stop()
-      }
+      const { written, present, missing, foreign, compared, leastCosine } = await interruptible(
+        (signal) =>
+          giveVectors(shardDir, {
+            ...options,
+            ...embedding,
+            files,
+            sameModel,
+            work: path.resolve(work),
+            signal,
+            onProgress: (phase, done, total) => bars[phase].update(done, total),
+          }),
+        () => 'Interrupted: written shards are kept; run the command again to resume.',
+      ).finally(() => Object.values(bars).forEach((bar) => bar.stop()))
+      const least = compared === 0 ? '' : `, least cosine ${leastCosine.toFixed(4)}`
+      process.stdout.write(
+        `${shardDir.folder}: vectors of ${written} shards written, ${present} had theirs; ${compared} passages compared${least}\n`,
+      )
+      if (foreign.count > 0)
+        process.stderr.write(`${foreign.count} vectors are of passages that are not in the plan (${named(foreign)}): ignored.\n`)
+      if (missing.count === 0) return
+      process.exitCode = 1
+      process.stderr.write(
+        `${missing.count} passages have no vector (${named(missing)}): ${missing.shards} shards were skipped. Provide files with them, all of one shard at once, or run \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.\n`,
+      )
     })
 }
 

@@ -59,11 +59,8 @@ export function auth(app: FastifyInstance, keys: Keys, { ADMIN_KEY: adminKey, RO
   app.decorate('requireAdmin', async (request: FastifyRequest) => {
     if (role === 'replica') throw new CodedError('not_found', 'This process is a read-only replica: send the request to the indexer.')
     // Without any admin key every request is rejected: a service must not be open by accident.
-    if (bySetting === undefined && !keys.hasAdmin)
-      throw new CodedError(
-        'forbidden',
-        'The admin routes are disabled: set CEPE_ADMIN_KEY, or create an admin key (cepe keys add <name> --admin).',
-      )
+    const disabled = 'The admin routes are disabled: set CEPE_ADMIN_KEY, or create an admin key (cepe keys add <name> --admin).'
+    if (bySetting === undefined && !keys.hasAdmin) throw new CodedError('forbidden', disabled)
     const holder = await needKey(request, 'an admin')
     // A user's key is not an attempt at guessing.
     if (holder.role !== 'admin') throw new CodedError('forbidden', `This route needs an admin key, and ${holder.name} is a user's.`)

@@ -1,16 +1,12 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError, ERROR_STATUS, messageOf, type ErrorCode } from '../../../base/errors.ts'
+import { CodedError, ERROR_STATUS, messageOf, type ErrorCode, type ErrorDetails } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { describeValidation } from './describe-validation.ts'
 import type { ErrorBody } from './error-body.ts'
 import type { PublicText } from './public-text.ts'
 
-export interface Described {
+export interface Described extends Pick<CodedError, 'code' | 'message'>, ErrorDetails {
   readonly status: number
-  readonly code: ErrorCode
-  readonly message: string
-  readonly field?: string | undefined
-  readonly retryAfterS?: number | undefined
 }
 
 declare module 'fastify' {
@@ -23,17 +19,15 @@ declare module 'fastify' {
   }
 }
 
-/** Codes of the framework's and the form parser's errors, if other than that of their status. */
+/** Codes of the framework's errors, if other than that of their status. */
 const FASTIFY_CODES: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_HANDLER_TIMEOUT: 'deadline_exceeded',
-  FST_FILES_LIMIT: 'invalid_request',
-  FST_FIELDS_LIMIT: 'invalid_request',
   // A response was being sent.
   ERR_STREAM_PREMATURE_CLOSE: 'client_closed',
 }
 
-/** Problems that the framework and the form parser name without a helpful explanation. */
-const KNOWN_PROBLEMS: Readonly<Record<string, { readonly message: string; readonly field?: string }>> = {
+/** Invalid requests that the framework and the form parser name without a helpful explanation. */
+const INVALID: Readonly<Record<string, { readonly message: string; readonly field?: string }>> = {
   FST_ERR_BAD_URL: { message: 'The path of the URL is not valid: percent signs must begin the bytes of UTF-8.' },
   FST_ERR_MAX_PARAM_LENGTH: { message: 'A path parameter is longer than the longest id (512 bytes).' },
   FST_FILES_LIMIT: { message: 'The form holds more than one file: send one.', field: 'file' },
@@ -62,12 +56,12 @@ function describeError(error: FastifyError, request: FastifyRequest): Described 
   const { validation, validationContext: where = 'body' } = error
   if (validation) return { status: ERROR_STATUS.invalid_request, code: 'invalid_request', ...describeValidation(validation, where) }
   const failure = failureOf(error)
-  const code = failure?.code ?? codeOf(error)
-  const status = code === undefined ? 500 : ERROR_STATUS[code]
-  if (code === undefined || code === 'internal') return { status, code: 'internal', message: HIDDEN }
+  const invalid = INVALID[BROKEN_FORM.test(messageOf(error)) ? 'broken form' : (error.code ?? '')]
+  const code = failure?.code ?? (invalid ? 'invalid_request' : codeOf(error))
+  const status = ERROR_STATUS[code]
+  if (code === 'internal') return { status, code, message: HIDDEN }
   if (failure !== undefined) return { status, code, message: failure.message, field: failure.field, retryAfterS: failure.retryAfterS }
-  const known = KNOWN_PROBLEMS[BROKEN_FORM.test(messageOf(error)) ? 'broken form' : (error.code ?? '')]
-  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...known }
+  return { status, code, message: inOurWords(code, request) ?? messageOf(error), ...invalid }
 }
 
 /** Names the allowed values where the framework does not. */
@@ -80,12 +74,8 @@ function inOurWords(code: ErrorCode, { headers, routeOptions }: FastifyRequest):
   return `${given === undefined ? 'The body has no content-type' : `The media type ${given.slice(0, 100)} is not supported`}: send ${allowed.join(', ')}.`
 }
 
-function codeOf(error: FastifyError): ErrorCode | undefined {
-  const known = FASTIFY_CODES[error.code ?? '']
-  if (known !== undefined) return known
-  if (BROKEN_FORM.test(messageOf(error))) return 'invalid_request'
-  const { statusCode = 500 } = error
-  return STATUS_CODE[statusCode] ?? (statusCode >= 400 && statusCode < 500 ? 'invalid_request' : undefined)
+function codeOf({ code, statusCode = 500 }: FastifyError): ErrorCode {
+  return FASTIFY_CODES[code] ?? STATUS_CODE[statusCode] ?? (statusCode >= 400 && statusCode < 500 ? 'invalid_request' : 'internal')
 }
 
 /** Codes of an overloaded or closing service, which are not faults. */
@@ -103,8 +93,8 @@ export function reportError(thrown: unknown, request: FastifyRequest): Described
 }
 
 /** The documented body of an error. */
-export function errorBody({ code, message, field }: Described, request: FastifyRequest): ErrorBody {
-  return { error: { code, message, ...(field !== undefined && { field }), request_id: request.id } }
+export function errorBody({ code, message, field }: Omit<Described, 'status'>, { id }: Pick<FastifyRequest, 'id'>): ErrorBody {
+  return { error: { code, message, ...(field !== undefined && { field }), request_id: id } }
 }
 
 /** One error handler for all routes. */

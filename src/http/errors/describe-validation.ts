@@ -28,10 +28,7 @@ export const UNKNOWN = 'is not a known field; see /docs for the fields of this r
  * Describes the first problem in terms of the request: unknown fields first, since they are typing errors.
  * @returns also its field; undefined for the whole request
  */
-export function describeValidation(
-  errors: readonly FastifySchemaValidationError[],
-  where: string,
-): { field: string | undefined; message: string } {
+export function describeValidation(errors: readonly FastifySchemaValidationError[], where: string) {
   const relevant = withoutUnions(errors)
   const error = relevant.find(({ keyword }) => keyword === 'additionalProperties') ?? relevant[0]
   if (error === undefined) return { field: undefined, message: `The ${where} is not valid.` }
@@ -40,21 +37,10 @@ export function describeValidation(
     .split('/')
     .slice(1)
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-  const field = (name?: string) => [...path, ...(name === undefined ? [] : [name])].join('.')
-  switch (error.keyword) {
-    case 'additionalProperties': {
-      const unknown = field(String(first(error.params['additionalProperties'])))
-      return { field: unknown, message: `${unknown} ${UNKNOWN}.` }
-    }
-    case 'required': {
-      const missing = field(String(first(error.params['requiredProperties'])))
-      return { field: missing, message: `${missing} is missing.` }
-    }
-    default: {
-      const name = field()
-      return { field: name === '' ? undefined : name, message: `${name === '' ? `The ${where}` : name} ${problemOf(error)}.` }
-    }
-  }
+  const { additionalProperties: unknown, requiredProperties: missing } = error.params
+  const named = error.keyword === 'additionalProperties' ? [first(unknown)] : error.keyword === 'required' ? [first(missing)] : []
+  const field = [...path, ...named.map(String)].join('.') || undefined
+  return { field, message: `${field ?? `The ${where}`} ${problemOf(error)}.` }
 }
 
 /**
@@ -112,8 +98,10 @@ function first(value: unknown): unknown {
 }
 
 function problemOf({ keyword, params, message }: FastifySchemaValidationError): string {
+  if (keyword === 'additionalProperties') return UNKNOWN
   // One of many unknown fields, where the error that lists them all is cut off.
   if (keyword === 'boolean') return UNKNOWN
+  if (keyword === 'required') return 'is missing'
   if (keyword === 'pattern' && params['pattern'] === '\\S') return 'must not be blank'
   if (keyword === 'pattern' && params['pattern'] === TABLE_NAME) return TABLE_NAME_FORM
   if (keyword === 'enum' && Array.isArray(params['allowedValues'])) return `must be one of ${params['allowedValues'].join(', ')}`

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { ERROR_STATUS, osCode, type ErrorCode } from '../../../base/errors.ts'
-import type { ErrorBody } from './error-body.ts'
+import { errorBody } from './describe-error.ts'
 
 /** Responds to invalid or incomplete HTTP requests and closes the connection, whose rest cannot be parsed. */
 export function answerClientError(error: Error, socket: Socket): void {
@@ -36,8 +36,7 @@ function meaningOf(code: string | undefined): [ErrorCode, string] {
 
 function refusal(code: ErrorCode, message: string, field?: string) {
   const id = randomUUID()
-  const error: ErrorBody = { error: { code, message, ...(field !== undefined && { field }), request_id: id } }
-  const body = JSON.stringify(error)
+  const body = JSON.stringify(errorBody({ code, message, field }, { id }))
   const type = 'application/json; charset=utf-8'
   const headers = { 'content-type': type, 'x-request-id': id, 'content-length': Buffer.byteLength(body), connection: 'close' }
   return { status: ERROR_STATUS[code], headers, body }

@@ -43,6 +43,7 @@ const KEEP_RESPONSES_MS = 24 * 3_600_000
 const MAX_RESPONSES = 10_000
 /** Responses stored between two removals of expired ones. */
 const EXPIRY_EVERY = 100
+const NOT_KEPT = 'An idempotency key could not be stored or released: a retry may be processed again, or rejected for a while.'
 
 const StoredResponseSchema = Type.Object({
   /** Fingerprint of the request. */
@@ -54,7 +55,6 @@ const StoredResponseSchema = Type.Object({
 type StoredResponse = Static<typeof StoredResponseSchema>
 
 interface OnceOptions {
-  /** Folder of a collection's responses. */
   readonly folder: (collection: string) => string
   readonly keepMs?: number
   readonly most?: number
@@ -85,21 +85,12 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
     const folder = folderOf(collection)
     const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
     const file = join(folder, `${name}.json`)
-    const orWarn = (done: Promise<void>): Promise<void> =>
-      done.catch((error: unknown) =>
-        request.log.error(
-          { err: error },
-          'An idempotency key could not be stored or released: a retry may be processed again, or rejected for a while.',
-        ),
-      )
+    const orWarn = (done: Promise<void>): Promise<void> => done.catch((err: unknown) => request.log.error({ err }, NOT_KEPT))
     const keep = async (found: boolean, body: unknown): Promise<void> => store(file, { request: await fingerprint(), found, body })
     await makeFolder(folder)
     const lock = await takeLock(join(folder, `${name}.lock`), 0)
-    if (lock === undefined)
-      throw new CodedError('conflict', 'A request with this idempotency key is in progress: wait for its response.', {
-        field: HEADER,
-        retryAfterS: 1,
-      })
+    const busy = 'A request with this idempotency key is in progress: wait for its response.'
+    if (lock === undefined) throw new CodedError('conflict', busy, { field: HEADER, retryAfterS: 1 })
     try {
       const text = await readText(file)
       const stored = parseSealed(text ?? '')
@@ -134,10 +125,7 @@ export function requestFingerprint({ method, url, body }: Pick<FastifyRequest, '
 }
 
 /** Hashes a streamed body; the rest is read for the fingerprint. */
-export function hashedBody(
-  { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
-  body: AsyncIterable<unknown>,
-): { readonly bytes: AsyncIterable<Buffer>; readonly fingerprint: () => Promise<string> } {
+export function hashedBody({ method, url }: Pick<FastifyRequest, 'method' | 'url'>, body: AsyncIterable<unknown>) {
   const hash = createHash('sha256')
   const bytes = hashing(hash, body as AsyncIterable<Buffer>)
   return {

@@ -4,9 +4,7 @@ import type { Observer } from '../../inference/observer.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Observers of its work. */
     observers: Observer[]
-    /** Error code of its response. */
     failedWith: ErrorCode | null
   }
 }

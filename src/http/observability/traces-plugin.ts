@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { CodedError, reasonOf } from '../../../base/errors.ts'
+import { invalidConfig, reasonOf } from '../../../base/errors.ts'
 import type { RequestSpan } from './tracing.ts'
 import { isProbe } from './observers.ts'
 
@@ -10,11 +10,8 @@ import { isProbe } from './observers.ts'
 export async function traces(app: FastifyInstance, url: string, version: string): Promise<void> {
   if (url === '') return
   const { startTracing } = await import('./tracing.ts').catch((cause: unknown) => {
-    throw new CodedError(
-      'config_invalid',
-      `Traces (CEPE_TRACES_URL) need OpenTelemetry's packages, which are optional: npm ci --include=optional (${reasonOf(cause)}).`,
-      { field: 'CEPE_TRACES_URL', cause },
-    )
+    const needed = "OpenTelemetry's packages, which are optional: npm ci --include=optional"
+    throw invalidConfig('CEPE_TRACES_URL', `Traces (CEPE_TRACES_URL) need ${needed} (${reasonOf(cause)}).`, cause)
   })
   const tracing = startTracing({ url, version, log: (message) => app.log.warn(message) })
   const spans = new WeakMap<object, RequestSpan>()

@@ -79,13 +79,12 @@ export function hasBody({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
 }
 
 function late(upload: 'corpus' | 'document' | undefined, ms: number): CodedError {
-  return new CodedError(
-    'request_timeout',
+  const rest = upload === 'document' ? ` and be complete after ${ms * DOCUMENT_PERIODS} ms` : '; nothing was indexed'
+  const problem =
     upload === undefined
-      ? `The body did not arrive within ${ms} ms (CEPE_REQUEST_TIMEOUT_MS). Send it again.`
-      : `The upload stopped or was too slow: it must bring ${ms * BYTES_PER_MS} bytes in ${ms} ms (CEPE_UPLOAD_IDLE_MS)${upload === 'document' ? ` and be complete after ${ms * DOCUMENT_PERIODS} ms` : '; nothing was indexed'}. Send it again.`,
-    { field: 'body' },
-  )
+      ? `The body did not arrive within ${ms} ms (CEPE_REQUEST_TIMEOUT_MS)`
+      : `The upload stopped or was too slow: it must bring ${ms * BYTES_PER_MS} bytes in ${ms} ms (CEPE_UPLOAD_IDLE_MS)${rest}`
+  return new CodedError('request_timeout', `${problem}. Send it again.`, { field: 'body' })
 }
 
 const TYPE = 'application/json'

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError } from '../../../base/errors.ts'
 import { isProbe } from '../observability/observers.ts'
 import { refuseBody } from './bodies.ts'
@@ -49,13 +50,8 @@ export function gracefulShutdown(app: FastifyInstance): void {
       },
       Math.min(BODY_MS, ms),
     )
-    let timer: NodeJS.Timeout | undefined
-    await new Promise<void>((resolve) => {
-      onIdle = resolve
-      timer = setTimeout(resolve, ms)
-      if (running.size === 0) resolve()
-    })
-    clearTimeout(timer)
+    const idle = new Promise<void>((resolve) => (onIdle = resolve))
+    if (running.size > 0) await Promise.race([idle, delay(ms, undefined, { ref: false })])
     clearTimeout(refuseBodies)
   })
 }

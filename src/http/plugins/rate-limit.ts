@@ -30,16 +30,16 @@ export async function rateLimit(app: FastifyInstance, perMinute: number): Promis
   if (perMinute > 0) app.addHook('onRequest', app.rateLimit())
 }
 
+const UNTRUSTED =
+  'A request came with X-Forwarded-For, and no proxy is trusted: all clients of a proxy share the limits of its address. Set CEPE_TRUST_PROXY to the number of proxies in front of the service.'
+
 /** Warns once if requests come through an untrusted proxy (CEPE_TRUST_PROXY): all of its clients then share one address. */
 export function forwarded(app: FastifyInstance, trustProxy: string): void {
   let warned = trustProxy !== ''
   app.addHook('onRequest', (request, _reply, next) => {
     if (!warned && request.headers['x-forwarded-for'] !== undefined) {
       warned = true
-      app.log.warn(
-        { proxy: request.ip },
-        'A request came with X-Forwarded-For, and no proxy is trusted: all clients of a proxy share the limits of its address. Set CEPE_TRUST_PROXY to the number of proxies in front of the service.',
-      )
+      app.log.warn({ proxy: request.ip }, UNTRUSTED)
     }
     next()
   })

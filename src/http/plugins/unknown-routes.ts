@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { at } from '../../../base/at.ts'
+import { at, keptOrMade } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 
 /** 404 for an unknown route, 405 with `Allow` for an unsupported method; before the body is read. */
@@ -8,12 +8,9 @@ export function unknownRoutes(app: FastifyInstance): void {
   app.addHook('onRoute', ({ url, method }) => {
     // Routes of files have patterns of their own.
     if (url.includes('*')) return
-    const route = routes.get(url) ?? {
-      path: new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.')}$`),
-      methods: new Set(),
-    }
-    for (const name of [method].flat()) route.methods.add(name)
-    routes.set(url, route)
+    const path = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.')}$`)
+    const { methods } = keptOrMade(routes, url, () => ({ path, methods: new Set() }))
+    for (const name of [method].flat()) methods.add(name)
   })
 
   const refuse = (request: FastifyRequest, reply: FastifyReply): CodedError => {

@@ -25,7 +25,6 @@ export function collectionAccess(answering: AnswerServices, collections: Collect
     if (!mayUse(request, name)) throw unknownCollection(name)
     return collections.open(name)
   }
-  /** Those that a request may use. */
   const page = (request: Asker, range: PageRange): Promise<CollectionPage> =>
     collectionPage(collections, { meant: implied(request) ?? main, mayUse: (name) => mayUse(request, name) }, range)
   /** What answers a request, from the collections that it may use. */

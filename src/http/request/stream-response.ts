@@ -50,10 +50,7 @@ export async function sendEvents<Event>(reply: FastifyReply, stream: EventStream
   return streamResponse(reply, 'text/event-stream', written(first, stream))
 }
 
-async function* written<Event>(
-  first: IteratorResult<Event, void>,
-  { events, format, failed }: EventStream<Event>,
-): AsyncGenerator<string, void, undefined> {
+async function* written<Event>(first: IteratorResult<Event, void>, { events, format, failed }: EventStream<Event>) {
   try {
     for (let next = first; next.done !== true; next = yield* withKeepAlive(events.next())) yield format(next.value)
   } catch (error) {

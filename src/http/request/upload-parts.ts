@@ -4,6 +4,7 @@ import { Readable } from 'node:stream'
 import { CodedError, invalidField, invalidRequest, osCode } from '../../../base/errors.ts'
 import type { UploadedFile } from '../../jobs/sources/take.ts'
 import { hashing } from '../../../base/files.ts'
+import { peek } from '../../../index/read/sniff.ts'
 import { entryName } from '../../jobs/sources/spool.ts'
 
 /** A table up to this size is buffered until it is known whether other files follow. */
@@ -62,19 +63,12 @@ function beyondLimits(error: unknown): unknown {
   const code = osCode(error)
   if (code === 'FST_FIELDS_LIMIT')
     return invalidRequest('form', 'The form has fields in addition to files: give options in the query (?label=handbook).')
-  if (code === 'FST_FILES_LIMIT')
-    return invalidRequest(
-      'form',
-      `The form holds more than ${UPLOAD_LIMITS.files} files: send the others in another request, or all in an archive.`,
-    )
-  return error
+  const tooMany = `The form holds more than ${UPLOAD_LIMITS.files} files: send the others in another request, or all in an archive.`
+  return code === 'FST_FILES_LIMIT' ? invalidRequest('form', tooMany) : error
 }
 
 /** Hashes streamed files; the rest is read for the digest. */
-export function hashedFiles(files: AsyncIterable<UploadedFile>): {
-  readonly files: AsyncGenerator<UploadedFile>
-  readonly digest: () => Promise<string>
-} {
+export function hashedFiles(files: AsyncIterable<UploadedFile>) {
   const hash = createHash('sha256')
   const all = async function* (): AsyncGenerator<UploadedFile> {
     for await (const { name, bytes, encoding } of files) {
@@ -104,21 +98,12 @@ type FormFiles = { readonly table: UploadedFile } | { readonly files: AsyncItera
 export async function formFiles(files: AsyncGenerator<UploadedFile>, isTable: (name: string) => boolean): Promise<FormFiles> {
   const first = await files.next()
   if (first.done === true) throw invalidRequest('body', 'The form holds no file: send documents, tables, or an archive of them.')
-  const { name, bytes, encoding } = first.value
-  if (!isTable(name)) return { files: joined(first.value, files) }
-  const iterator = bytes[Symbol.asyncIterator]()
-  const held: Buffer[] = []
-  for (let size = 0; size <= HELD_BYTES;) {
-    const next = await iterator.next()
-    if (next.done === true) {
-      const second = await files.next()
-      const table = { name, bytes: Readable.from(held), encoding }
-      return second.done === true ? { table } : { files: joined(table, joined(second.value, files)) }
-    }
-    held.push(next.value)
-    size += next.value.length
-  }
-  return { table: { name, encoding, bytes: alone(held, iterator, files) } }
+  if (!isTable(first.value.name)) return { files: joined(first.value, files) }
+  const { head, all } = await peek(first.value.bytes, HELD_BYTES + 1)
+  if (head.length > HELD_BYTES) return { table: { ...first.value, bytes: alone(all, files) } }
+  const second = await files.next()
+  const table = { ...first.value, bytes: Readable.from([head]) }
+  return second.done === true ? { table } : { files: joined(table, joined(second.value, files)) }
 }
 
 async function* joined(first: UploadedFile, rest: AsyncIterable<UploadedFile>): AsyncGenerator<UploadedFile> {
@@ -127,14 +112,10 @@ async function* joined(first: UploadedFile, rest: AsyncIterable<UploadedFile>): 
 }
 
 /** A large table, which no file may follow. */
-async function* alone(held: readonly Buffer[], rest: AsyncIterator<Buffer>, files: AsyncGenerator<UploadedFile>): AsyncGenerator<Buffer> {
-  yield* held
-  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value
-  if ((await files.next()).done !== true)
-    throw invalidRequest(
-      'body',
-      'A table of this size must be the one file of its form: send the others in another request, or all in an archive.',
-    )
+async function* alone(bytes: AsyncIterable<Buffer>, files: AsyncGenerator<UploadedFile>): AsyncGenerator<Buffer> {
+  yield* bytes
+  const message = 'A table of this size must be the one file of its form: send the others in another request, or all in an archive.'
+  if ((await files.next()).done !== true) throw invalidRequest('body', message)
 }
 
 /** Bytes of a part's header that are kept. */

@@ -71,17 +71,14 @@ export const answersRoutes: Routes = (app, { access, config }) => {
 
 /** The questions of JSON lines, with the error of an invalid line. Skips blank lines. */
 function linesOf(body: string): unknown[] {
-  return body
-    .split('\n')
-    .map((line, i) => ({ line: line.trim(), number: i + 1 }))
-    .filter(({ line }) => line !== '')
-    .map(({ line, number }) => {
-      try {
-        return parseLine(line)
-      } catch (error) {
-        return new CodedError('invalid_request', `Line ${number}: ${messageOf(error)}`)
-      }
-    })
+  return body.split('\n').flatMap((line, i) => {
+    if (line.trim() === '') return []
+    try {
+      return [parseLine(line.trim())]
+    } catch (error) {
+      return [new CodedError('invalid_request', `Line ${i + 1}: ${messageOf(error)}`)]
+    }
+  })
 }
 
 /** Whether to respond with JSON lines: if `Accept` prefers them; by default in the format of the request. */
@@ -90,10 +87,7 @@ function wantsLines({ headers: { accept = '', 'content-type': type = '' } }: Fas
   return lines !== undefined ? lines > 0 && lines >= json : json === 0 && type.toLowerCase().startsWith(NDJSON_TYPE)
 }
 
-async function* itemsOf(
-  outcomes: AsyncGenerator<Outcome, void, undefined>,
-  request: FastifyRequest,
-): AsyncGenerator<string, void, undefined> {
+async function* itemsOf(outcomes: AsyncGenerator<Outcome, void, undefined>, request: FastifyRequest) {
   let index = 0
   for await (const outcome of outcomes) {
     if ('result' in outcome) yield JSON.stringify({ index, status: 200, result: outcome.result })

@@ -9,8 +9,6 @@ import { errorResponses } from '../errors/error-body.ts'
 import type { Routes } from './context.ts'
 import { appendLine, openPrivate } from '../../../base/durable.ts'
 
-const FEEDBACK_LIMITS = { answerCharacters: 4096, expected: 16, expectedCharacters: 1000, commentCharacters: 2000 } as const
-
 const ParamsSchema = Type.Object({
   id: Type.String({ pattern: '^[A-Za-z0-9._:-]{1,128}$', description: 'The x-request-id of the answer.' }),
 })
@@ -18,14 +16,9 @@ const BodySchema = closed({
   question: nonBlank(LIMITS.questionCharacters, 'The question of the answer.'),
   collection: Type.Optional(CollectionNameSchema),
   correct: Type.Boolean({ description: 'Whether the answer is right.' }),
-  answer: optionalOrNull(
-    Type.String({ maxLength: FEEDBACK_LIMITS.answerCharacters }),
-    'The answer that was given; null if it was withheld.',
-  ),
-  expected: Type.Optional(
-    Type.Array(nonBlank(FEEDBACK_LIMITS.expectedCharacters, 'A right answer.'), { minItems: 1, maxItems: FEEDBACK_LIMITS.expected }),
-  ),
-  comment: Type.Optional(Type.String({ maxLength: FEEDBACK_LIMITS.commentCharacters })),
+  answer: optionalOrNull(Type.String({ maxLength: 4096 }), 'The answer that was given; null if it was withheld.'),
+  expected: Type.Optional(Type.Array(nonBlank(1000, 'A right answer.'), { minItems: 1, maxItems: 16 })),
+  comment: Type.Optional(Type.String({ maxLength: 2000 })),
 })
 
 /** POST /v1/answers/:id/feedback: stores a user's rating of an answer, in a format that evaluation can read. */

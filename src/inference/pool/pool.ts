@@ -288,9 +288,7 @@ export class Pool {
     this.#accepting = false
     if (this.#waiting() + this.#busy() > 0) {
       const idle = new Promise<void>((resolve) => (this.#onIdle = resolve))
-      const timeout = new AbortController()
-      await Promise.race([idle, delay(drainMs, undefined, { signal: timeout.signal }).catch(() => undefined)])
-      timeout.abort()
+      await Promise.race([idle, delay(drainMs, undefined, { ref: false })])
     }
     this.#closing.abort()
     for (const task of [...this.#queue.clear(), ...this.#running().map(({ task }) => task)])

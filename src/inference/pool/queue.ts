@@ -1,3 +1,5 @@
+import { sum } from '../../../base/at.ts'
+
 /**
  * Priority lanes. `question`: one uninterruptible run. `long`: many steps, interleaved with others. `bulk`: background work that runs when
  * no question waits.
@@ -58,9 +60,7 @@ export class FairQueue<Item extends Share> {
   }
 
   size(lane: Lane): number {
-    let size = 0
-    for (const { waiting } of this.#accounts.values()) size += waiting[lane].size
-    return size
+    return sum(Array.from(this.#accounts.values(), ({ waiting }) => waiting[lane].size))
   }
 
   /** Accounts without a debt equal new ones and are dropped. */

@@ -43,11 +43,8 @@ export class Slot {
   overran = false
   /** Disruptions of ended processes. */
   #disruptions = 0
-  readonly #supervision: Supervision
 
-  constructor(supervision: Supervision) {
-    this.#supervision = supervision
-  }
+  constructor(private readonly supervision: Supervision) {}
 
   get isAlive(): boolean {
     return this.child?.alive === true
@@ -55,7 +52,7 @@ export class Slot {
 
   /** True if the process is unresponsive: it gets no tasks. */
   get isSilent(): boolean {
-    return this.#isStopped(STOPPED_PART * this.#supervision.heartbeatMs) || this.#isStuck(SUSPICION)
+    return this.#isStopped(STOPPED_PART * this.supervision.heartbeatMs) || this.#isStuck(SUSPICION)
   }
 
   /** Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations across that are meaningless. */
@@ -65,7 +62,7 @@ export class Slot {
 
   /** Keeps the slot filled until the pool closes. */
   async supervise(first?: Child): Promise<void> {
-    const { role, start, closing, onServing, onEnded } = this.#supervision
+    const { role, start, closing, onServing, onEnded } = this.supervision
     let child = first
     while (!closing.aborted) {
       try {
@@ -92,7 +89,7 @@ export class Slot {
 
   /** Pings the process, and kills it if it hangs. */
   #listen(child: Child): NodeJS.Timeout {
-    const { role, heartbeatMs, log, onServing } = this.#supervision
+    const { role, heartbeatMs, log, onServing } = this.supervision
     const check = (): void => {
       // After it responds again, it takes waiting tasks.
       if (!this.#isHung()) return onServing()
@@ -110,7 +107,7 @@ export class Slot {
 
   /** Counts a crash and waits before the next start, with exponential backoff. */
   async #fail(error: CodedError): Promise<void> {
-    const { backoffMs, closing, log, onFailed } = this.#supervision
+    const { backoffMs, closing, log, onFailed } = this.supervision
     this.failures++
     const waitMs = Math.min(backoffMs.longest, backoffMs.first * 2 ** (this.failures - 1))
     log('error', `${error.message} Starting another in ${waitMs} ms.`)
@@ -119,7 +116,7 @@ export class Slot {
   }
 
   #isHung(): boolean {
-    const { heartbeatMs } = this.#supervision
+    const { heartbeatMs } = this.supervision
     const callers = [...this.running.values()]
     const isAwaited = callers.some(({ task }) => !task.isSettled)
     const isLeft = callers.length > 0 && !isAwaited
@@ -140,6 +137,6 @@ export class Slot {
     const { vitals } = this.child
     const expected = [...this.running.values()].reduce((sum, { expectedMs }) => sum + expectedMs, 0)
     if (this.running.size > 0 && (expected === 0 || vitals.isComputing)) return false
-    return vitals.silentMs > Math.max(this.#supervision.heartbeatMs, patience * expected)
+    return vitals.silentMs > Math.max(this.supervision.heartbeatMs, patience * expected)
   }
 }

@@ -21,8 +21,6 @@ export function isFinal(state: JobState): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
-export const DEFAULT_REJECTED_SHARE = 0.01
-
 /** An option of a job: its description, then its kind with bounds. */
 export function option(description: string) {
   return {
@@ -77,8 +75,9 @@ export const JobOptionsSchema = Type.Object(
 )
 export type JobOptions = Static<typeof JobOptionsSchema>
 
-export function rejectedShare({ strict, max_rejected_share: share = DEFAULT_REJECTED_SHARE }: JobOptions): number {
-  return strict === true ? 0 : share
+/** Share of lines that may be rejected, or of files that may be left out. @param byDefault for files 1: any */
+export function rejectedShare({ strict, max_rejected_share: share }: JobOptions, byDefault = 0.01): number {
+  return strict === true ? 0 : (share ?? byDefault)
 }
 
 const RejectSchema = Type.Object({

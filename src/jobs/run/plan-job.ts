@@ -8,7 +8,7 @@ import { planBytes, requireSpace } from '../../../index/ingest/space.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
 import { noteFiles, noteListed, requireListed } from '../sources/missing.ts'
-import { filesOf, leftOutShare, readFiles } from '../sources/read.ts'
+import { filesOf, readFiles } from '../sources/read.ts'
 import { describeFiles } from '../sources/summary.ts'
 import { corpusReadOptions, ReadingNotes } from '../sources/reading.ts'
 import { type Job, rejectedShare } from '../record/schema.ts'
@@ -78,7 +78,7 @@ async function planSource(record: LiveJob, folder: string, parts: PlanParts): Pr
   await requireSpace(folder, bytes, 'The copy of the corpus')
   const planned = planCorpus(notes.of(items), {
     folder,
-    maxRejectedShare: ofFiles ? leftOutShare(options) : rejectedShare(options),
+    maxRejectedShare: rejectedShare(options, ofFiles ? 1 : undefined),
     unit: ofFiles ? 'files' : 'lines',
     ...(shardRows && { shardRows }),
     signal,

@@ -14,18 +14,13 @@ import { JobStore } from '../record/store.ts'
 import { DEFAULT_CRAWL } from '../sources/fetch-pages.ts'
 import { DEFAULT_FILE_BOUNDS } from '../sources/read.ts'
 
-interface RemoveReplacedOptions extends TableLocation {
-  readonly jobsDir: string
-  /** Models of this process: a table that one still answers from is kept. If undefined, nothing is removed. */
-  readonly models: Models | undefined
-}
-
 /**
  * Removes replaced tables from the command line, by the same rules as jobs.
+ * @param models of this process: a table that one still answers from is kept. If undefined, nothing is removed
  * @returns those that were there, and those kept for now: replaced less than a minute ago, being read, serving another model, or while a
  * job runs
  */
-export async function removeReplaced({ jobsDir, models, ...location }: RemoveReplacedOptions) {
+export async function removeReplaced(location: TableLocation, jobsDir: string, models: Models | undefined) {
   const store = new JobStore(jobsDir)
   const knownJobs = () => store.known(location.table)
   const before = await replacedTables(location, knownJobs)
@@ -48,8 +43,6 @@ const DEFAULTS = { fileBounds: DEFAULT_FILE_BOUNDS, crawl: DEFAULT_CRAWL, keepBy
  * queued or runs; an unfinished job without a lease was abandoned by a process that died.
  */
 export class JobQueue {
-  readonly #parts: JobParts
-  readonly #store: JobStore
   /** Ids, which sort by creation time. */
   readonly #queue = new Set<string>()
   readonly #leases = new Map<string, Lock>()
@@ -63,10 +56,10 @@ export class JobQueue {
   readonly #removingStale = new Set<string>()
   #removedStaleAt = -Infinity
 
-  constructor(parts: JobParts, store: JobStore) {
-    this.#parts = parts
-    this.#store = store
-  }
+  constructor(
+    private readonly parts: JobParts,
+    private readonly store: JobStore,
+  ) {}
 
   /** A job that runs here. `ended` resolves when it has ended or stopped and its state is on disk. */
   running(id: string) {
@@ -98,7 +91,7 @@ export class JobQueue {
   /** Queues a job. @returns false if another process holds its lease */
   async enqueue(id: string, given?: Lock): Promise<boolean> {
     if (!this.#leases.has(id)) {
-      const lease = given ?? (await this.#store.lease(id))
+      const lease = given ?? (await this.store.lease(id))
       if (lease === undefined) return false
       this.#leases.set(id, lease)
     }
@@ -108,7 +101,7 @@ export class JobQueue {
   }
 
   #warnOf(what: string): (error: unknown) => void {
-    return (error) => this.#parts.log?.('warn', `${what}: ${messageOf(error)}`)
+    return (error) => this.parts.log?.('warn', `${what}: ${messageOf(error)}`)
   }
 
   /** Never rejects: a lease that cannot be removed, since the folder is unavailable, must not end the queue or the service. */
@@ -136,10 +129,10 @@ export class JobQueue {
   /** Marks a job that could not start as stopped, with the error. @returns milliseconds until it is tried again if that cannot be saved */
   async #stop(id: string, error: unknown): Promise<number | undefined> {
     if (this.closing.aborted) return undefined
-    this.#parts.log?.('error', `index job ${id}: ${messageOf(error)}`)
+    this.parts.log?.('error', `index job ${id}: ${messageOf(error)}`)
     try {
-      const job = await this.#store.load(id)
-      if (!isSettled(job.state)) await this.#store.save(moved(job, 'stopped', { error: describedError(error) }))
+      const job = await this.store.load(id)
+      if (!isSettled(job.state)) await this.store.save(moved(job, 'stopped', { error: describedError(error) }))
       return undefined
     } catch {
       return RETRY_MS
@@ -148,16 +141,16 @@ export class JobQueue {
 
   /** Runs a job if it is its turn. @returns milliseconds until it is tried again if other jobs come first, or its end could not be saved */
   async #attempt(id: string): Promise<number | undefined> {
-    const { index, indexOf = () => index, onIndexed } = this.#parts
+    const { index, indexOf = () => index, onIndexed } = this.parts
     const waitMs = POLL_MS * (1 + Math.random() * 4)
     const lock = await tryJobLock(index.dir)
-    if (lock === undefined) return isSettled((await this.#store.load(id)).state) ? undefined : waitMs
+    if (lock === undefined) return isSettled((await this.store.load(id)).state) ? undefined : waitMs
     try {
-      const job = await this.#store.load(id)
+      const job = await this.store.load(id)
       if (await this.#isBehind(job)) return waitMs
       const closing = AbortSignal.any([this.closing, lock.lost, this.#leases.get(id)?.lost].filter((signal) => signal !== undefined))
-      const live = new LiveJob(job, this.#store)
-      const run = runLive(live, { ...DEFAULTS, ...this.#parts, index: indexOf(job.table), store: this.#store, closing })
+      const live = new LiveJob(job, this.store)
+      const run = runLive(live, { ...DEFAULTS, ...this.parts, index: indexOf(job.table), store: this.store, closing })
       // Once it has ended the record is read, which may be queued again already.
       this.#current = { live, ended: run.catch(() => undefined).finally(() => (this.#current = undefined)) }
       await run
@@ -175,7 +168,7 @@ export class JobQueue {
 
   /** True if an earlier job of the same table is unfinished. Queues it here if a dead process abandoned it. */
   async #isBehind({ id, table }: Job): Promise<boolean> {
-    for (const job of await this.#store.list()) {
+    for (const job of await this.store.list()) {
       if (job.id >= id) return false
       if (job.table !== table || isSettled(job.state)) continue
       if (this.isOfOurModel(job)) {
@@ -183,37 +176,37 @@ export class JobQueue {
         return true
       }
       // A job of another model cannot run here: it only counts while a live process holds its lease.
-      if (await this.#store.isLeased(job.id)) return true
+      if (await this.store.isLeased(job.id)) return true
     }
     return false
   }
 
   /** True if this process has the job's embedding model. Other jobs are left to processes that have theirs. */
   isOfOurModel({ model }: Job): boolean {
-    return allModels(this.#parts.index).some((one) => isBuildOf(model, one))
+    return allModels(this.parts.index).some((one) => isBuildOf(model, one))
   }
 
   /** Queues jobs abandoned by other processes, and removes replaced tables. */
   async #supervise(): Promise<void> {
-    for (const job of await this.#store.list()) {
+    for (const job of await this.store.list()) {
       if (!isSettled(job.state) && this.isOfOurModel(job) && !this.closing.aborted) await this.enqueue(job.id)
     }
     const isDue = performance.now() - this.#removedStaleAt > REMOVE_STALE_MS
     if ((!isDue && this.#removingStale.size === 0) || this.#pumping !== undefined) return
-    const { index, tables = () => Promise.resolve([index.table]) } = this.#parts
+    const { index, tables = () => Promise.resolve([index.table]) } = this.parts
     await whileHeld(tryJobLock(index.dir), async () => {
       const due = isDue ? await tables() : [...this.#removingStale]
       if (isDue) this.#removedStaleAt = performance.now()
       for (const table of due) await this.#removeStale(table)
       // Of collections that were removed while a job ran.
-      if (isDue) await new KeptFiles(this.#store.dir).fit(Infinity).catch(this.#warnOf('kept uploads'))
+      if (isDue) await new KeptFiles(this.store.dir).fit(Infinity).catch(this.#warnOf('kept uploads'))
     })
   }
 
   /** Never rejects: a damaged collection must not end the service. The caller must hold the job lock. */
   async #removeStale(table: string): Promise<void> {
-    const { index } = this.#parts
-    const removing = removeStale({ dir: index.dir, table }, () => this.#store.known(table), allModels(index))
+    const { index } = this.parts
+    const removing = removeStale({ dir: index.dir, table }, () => this.store.known(table), allModels(index))
     const isLeft = await removing.catch(this.#warnOf(`replaced tables of the collection ${table} are kept`))
     if (isLeft === true) this.#removingStale.add(table)
     else this.#removingStale.delete(table)

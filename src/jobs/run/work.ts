@@ -11,10 +11,9 @@ import { readAlias } from '../../../index/versions/alias.ts'
 import { unwatchChanges } from '../../../index/writers/change-log.ts'
 import { bulkEmbed } from '../../inference/bulk-embed.ts'
 import { embedderOf } from '../../inference/contract.ts'
-import { leftOutShare } from '../sources/read.ts'
 import { deleteMissing } from '../sources/missing.ts'
 import { keepUploads } from '../kept/kept-files.ts'
-import { isFinal, moved, type Job, type JobState } from '../record/schema.ts'
+import { isFinal, moved, rejectedShare, type Job, type JobState } from '../record/schema.ts'
 import { ensurePlan } from './plan-job.ts'
 import type { JobRunParts, LiveJob } from './live-job.ts'
 
@@ -134,7 +133,7 @@ async function deleteGone(live: LiveJob, parts: JobRunParts): Promise<number> {
 /** Whether a corpus is refused because none of its files has passages any more; deletes those that they had. */
 async function isEmptied(error: unknown, live: LiveJob, parts: JobRunParts): Promise<boolean> {
   const { options, table } = live.job
-  const isAllowed = error instanceof CodedError && error.field === 'rejected' && leftOutShare(options) === 1
+  const isAllowed = error instanceof CodedError && error.field === 'rejected' && rejectedShare(options, 1) === 1
   if (!isAllowed || (await readAlias({ dir: parts.index.dir, table })) === undefined) return false
   return (await deleteGone(live, parts)) > 0
 }

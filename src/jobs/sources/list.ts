@@ -54,29 +54,23 @@ export function isDocument(name: string): boolean {
  * @throws not_found for a missing folder
  */
 export async function listFolder(root: string, withTables = false): Promise<(FolderFile | LeftOutFile)[]> {
+  const found: (FolderFile | LeftOutFile)[] = []
+  const list = async (folder: string, entries: readonly Dirent[]): Promise<void> => {
+    for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const file = folder === '' ? entry.name : `${folder}/${entry.name}`
+      if (entry.name.startsWith('.')) found.push({ file, problem: 'hidden', detail: 'Its name begins with a dot.' })
+      else if (entry.isDirectory()) {
+        const below = await readdir(path.join(root, file), { withFileTypes: true }).catch((error: unknown) => unreadable(file, error))
+        if ('problem' in below) found.push(below)
+        else await list(file, below)
+      } else if (withTables || !TABLE.test(entry.name) || !entry.isFile()) found.push(await fileOf(root, file))
+    }
+  }
   const entries = await readdir(root, { withFileTypes: true }).catch((error: unknown) => {
     if (osCode(error) === 'ENOENT') throw notFound('file', `The folder ${root} does not exist.`, error)
     throw error
   })
-  return inside({ root, withTables }, '', entries)
-}
-
-async function inside(
-  listing: { readonly root: string; readonly withTables: boolean },
-  folder: string,
-  entries: readonly Dirent[],
-): Promise<(FolderFile | LeftOutFile)[]> {
-  const { root, withTables } = listing
-  const found: (FolderFile | LeftOutFile)[] = []
-  for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-    const file = folder === '' ? entry.name : `${folder}/${entry.name}`
-    if (entry.name.startsWith('.')) found.push({ file, problem: 'hidden', detail: 'Its name begins with a dot.' })
-    else if (entry.isDirectory()) {
-      const below = await readdir(path.join(root, file), { withFileTypes: true }).catch((error: unknown) => unreadable(file, error))
-      if ('problem' in below) found.push(below)
-      else found.push(...(await inside(listing, file, below)))
-    } else if (withTables || !TABLE.test(entry.name) || !entry.isFile()) found.push(await fileOf(root, file))
-  }
+  await list('', entries)
   return found
 }
 

@@ -37,10 +37,7 @@ export async function noteListed(jobFolder: string, listed: Listed): Promise<voi
 }
 
 /** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
-export function checkDeleteMissing(
-  { files, path }: Pick<Job['source'], 'files' | 'path'>,
-  { delete_missing: wanted, label }: JobOptions,
-): void {
+export function checkDeleteMissing({ files, path }: Pick<Job['source'], 'files' | 'path'>, { delete_missing: wanted, label }: JobOptions) {
   if (wanted !== true) return
   const problem =
     files === undefined
@@ -57,10 +54,7 @@ export function checkDeleteMissing(
  * Deletes passages of files that have none any more and, with `delete_missing`, of those that earlier jobs of the same folder (for uploads:
  * of the same label) found and this one did not. Passages of tables are never deleted.
  */
-export async function deleteMissing(
-  job: Job,
-  { index, store }: { readonly index: PassageIndex; readonly store: JobStore },
-): Promise<{ readonly files: number; readonly passages: number }> {
+export async function deleteMissing(job: Job, { index, store }: { readonly index: PassageIndex; readonly store: JobStore }) {
   const now = await requireListed(store.folder(job.id))
   const present = new Set(now.sources)
   const gone = new Set(now.emptied)

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import path from 'node:path'
-import { at } from '../../../base/at.ts'
+import { at, given } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { closing, sha256OfFile } from '../../../base/files.ts'
 import type { Passage } from '../../../index/contract.ts'
@@ -65,11 +65,6 @@ export async function* readFiles(files: readonly ListedFile[], reading: FolderRe
 export async function filesOf({ path, only, tables, uploaded }: FolderSource): Promise<ListedFile[]> {
   if (uploaded === true) return listSpool(path)
   return only === undefined ? listFolder(path, tables) : Promise.all(only.map((name) => fileOf(path, name)))
-}
-
-/** Share of files that may be left out. Default: any. */
-export function leftOutShare({ strict, max_rejected_share: share = 1 }: JobOptions): number {
-  return strict === true ? 0 : share
 }
 
 /** Yields the passages of files and the files left out, in order. Line 0 stands for a whole file. */
@@ -137,8 +132,8 @@ async function bytesOf({ file, path, bytes }: FolderFile, maxBytes: number): Pro
 
 /** Rejects an id of an earlier file: different tables may contain the same ids. */
 function repeated({ passage, line, lines, file }: Extract<ReadItem, { readonly passage: Passage }>): Rejected {
-  const at = { ...(file !== undefined && { file }), line, ...(lines !== undefined && { lines }) }
-  return { ...at, reason: 'duplicate_id', detail: `The id "${passage.id}" occurred before in another file; its first passage is kept.` }
+  const detail = `The id "${passage.id}" occurred before in another file; its first passage is kept.`
+  return { ...given({ file }), line, ...given({ lines }), reason: 'duplicate_id', detail }
 }
 
 /** Yields the rows of a table, and a rejection if it cannot be read completely. */

@@ -72,11 +72,8 @@ export function checkOptions(source: Pick<Job['source'], 'files' | 'path'>, opti
     const field = wrong.instancePath.slice(1)
     throw invalidOption(field, `${field} ${wrong.message}.`)
   }
-  if (options.strict === true && (options.max_rejected_share ?? 0) > 0)
-    throw invalidRequest(
-      'max_rejected_share',
-      'strict allows no rejected line and no skipped file, and max_rejected_share some: give one of the two.',
-    )
+  const contradiction = 'strict allows no rejected line and no skipped file, and max_rejected_share some: give one of the two.'
+  if (options.strict === true && (options.max_rejected_share ?? 0) > 0) throw invalidRequest('max_rejected_share', contradiction)
   checkDeleteMissing(source, options)
   if (source.files?.web !== undefined && options.label !== undefined)
     throw invalidRequest('label', 'label goes with files: the source of a page of the web is its address.')

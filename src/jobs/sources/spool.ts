@@ -4,6 +4,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { createHash } from 'node:crypto'
 import path from 'node:path'
 import pLimit from 'p-limit'
+import { given } from '../../../base/at.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidRequest } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
@@ -61,14 +62,11 @@ type KeptWith = Pick<FolderFile, 'modified' | 'mediaType' | 'encoding'>
 
 /** Stores the files of an upload in a folder, named by numbers. */
 export class FileSpool {
-  readonly #folder: string
   readonly #list: Static<typeof UploadListSchema>[number][] = []
   readonly #names = new Set<string>()
   #number = 0
 
-  constructor(folder: string) {
-    this.#folder = folder
-  }
+  constructor(private readonly folder: string) {}
 
   /** Stores a file of a supported type; discards any other and lists it as left out. @throws invalid_request for a repeated name */
   async take(file: string, bytes: AsyncIterable<Buffer>, kept: KeptWith = {}): Promise<void> {
@@ -87,21 +85,21 @@ export class FileSpool {
   async keep(file: string, bytes: AsyncIterable<Buffer>, { modified, mediaType, encoding }: KeptWith): Promise<void> {
     const hash = createHash('sha256')
     const { stored, size } = await this.store(hashing(hash, bytes))
-    const time = modified === undefined || Number.isNaN(modified.getTime()) ? {} : { modified: modified.toISOString() }
-    const told = { ...(mediaType !== undefined && { media_type: mediaType }), ...(encoding !== undefined && { encoding }) }
-    this.#list.push({ file: shown(file), stored, bytes: size, sha256: hash.digest('hex'), ...time, ...told })
+    const time = modified === undefined || Number.isNaN(modified.getTime()) ? undefined : modified.toISOString()
+    const told = given({ modified: time, media_type: mediaType, encoding })
+    this.#list.push({ file: shown(file), stored, bytes: size, sha256: hash.digest('hex'), ...told })
   }
 
   /** Stores bytes without listing them; `finish` syncs all files at once. @returns the name in the folder, and the size */
   async store(bytes: AsyncIterable<Buffer>): Promise<{ readonly stored: string; readonly size: number }> {
-    if (this.#number === 0) await makeFolder(this.#folder)
+    if (this.#number === 0) await makeFolder(this.folder)
     const stored = String(++this.#number).padStart(DIGITS, '0')
     try {
       await writeFile(this.pathOf(stored), bytes, { flag: 'wx' })
       return { stored, size: (await stat(this.pathOf(stored))).size }
     } catch (error) {
       await this.drop(stored)
-      return inFolder(this.#folder)(error)
+      return inFolder(this.folder)(error)
     }
   }
 
@@ -118,7 +116,7 @@ export class FileSpool {
   }
 
   pathOf(stored: string): string {
-    return path.join(this.#folder, stored)
+    return path.join(this.folder, stored)
   }
 
   /** Syncs the files and writes the list: the spool is complete. */
@@ -126,8 +124,8 @@ export class FileSpool {
     // The file system writes what is synced at the same time together.
     const together = pLimit(SYNCED_TOGETHER)
     await Promise.all(this.#list.map((one) => together(() => ('stored' in one ? syncPath(this.pathOf(one.stored)) : undefined))))
-    await makeFolder(this.#folder)
-    await writeFileDurably(path.join(this.#folder, LIST_FILE), JSON.stringify(sealed({ list: this.#list })))
+    await makeFolder(this.folder)
+    await writeFileDurably(path.join(this.folder, LIST_FILE), JSON.stringify(sealed({ list: this.#list })))
   }
 }
 

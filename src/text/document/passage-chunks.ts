@@ -1,5 +1,5 @@
 import { at, keptOrMade } from '../../../base/at.ts'
-import { type DocumentChunk, type DocumentRequest, type DocumentSplit, tooLong } from './request.ts'
+import { type DocumentChunk, type DocumentRequest, tooLong } from './request.ts'
 import { encodeLong } from '../encode-long.ts'
 import type { PromptTokenizer } from '../pack.ts'
 import { type PromptPassage, renderPassage } from '../prompt.ts'
@@ -18,12 +18,7 @@ const YIELD_UNITS = 16
  * @param room most tokens of the document's end for the decoder
  * @returns also the passage of each chunk
  */
-export async function passageChunks(
-  request: DocumentRequest,
-  room: number,
-  tokenizer: PromptTokenizer,
-  yieldPoint: () => Promise<void>,
-): Promise<DocumentSplit & { readonly passages: readonly PromptPassage[] }> {
+export async function passageChunks(request: DocumentRequest, room: number, tokenizer: PromptTokenizer, yieldPoint: () => Promise<void>) {
   const { text, to, chunkTokens, encoderTokens } = request
   const titles = titlesFor(request.title, chunkTokens, tokenizer)
   const units = await countedUnits(request, tokenizer, yieldPoint)

@@ -1,4 +1,4 @@
-import { unprocessable, CodedError } from '../../../base/errors.ts'
+import { unprocessable } from '../../../base/errors.ts'
 import type { Wrap } from '../chat-template.ts'
 import { passageChunks } from './passage-chunks.ts'
 import { type DocumentChunk, type DocumentPlan, type DocumentRequest, type DocumentSplit, tooLong } from './request.ts'
@@ -26,11 +26,8 @@ export async function planDocument(
     `${wrap.before}${request.head}${tail}${tail === '' ? request.query.trimStart() : request.query}${wrap.after}`
   const encode = (tail: string): number[] => [...front, ...tokenizer.encode(render(tail), { maxTokens: promptTokens + 1 })]
   const bare = encode('')
-  if (bare.length > promptTokens)
-    throw unprocessable(
-      'question',
-      `The question has more tokens than the ${promptTokens} that the decoder's prompt may have: shorten it, or lower max_new_tokens.`,
-    )
+  const tooLarge = `The question has more tokens than the ${promptTokens} that the decoder's prompt may have: shorten it, or lower max_new_tokens.`
+  if (bare.length > promptTokens) throw unprocessable('question', tooLarge)
   const room = Math.floor(Math.min(tailTokens, promptTokens - bare.length) / TAIL_STEP) * TAIL_STEP
   const split = await (request.chunking === 'tokens' ? tokenChunks : passageChunks)(request, room, tokenizer, yieldPoint)
   // Tokenised as one text, as in training; if that takes more tokens than the parts, the document's part is shortened.
@@ -103,11 +100,8 @@ interface SplitOptions {
  */
 export function splitDocument({ documentIds, headIds = [], questionIds, decoderTokens, encoderTokens, chunkTokens }: SplitOptions) {
   const room = decoderTokens - questionIds.length - headIds.length
-  if (room < 0 || questionIds.length + headIds.length === 0)
-    throw new CodedError(
-      'unprocessable',
-      `The question has ${questionIds.length} tokens, but the decoder's prompt may have ${decoderTokens}.`,
-    )
+  const tooLarge = `The question has ${questionIds.length} tokens, but the decoder's prompt may have ${decoderTokens}.`
+  if (room < 0 || questionIds.length + headIds.length === 0) throw unprocessable(undefined, tooLarge)
   const from = Math.max(0, documentIds.length - room)
   const contextIds: (readonly number[])[] = []
   for (let end = from; end > Math.max(0, from - encoderTokens); end -= chunkTokens)

@@ -57,11 +57,8 @@ export interface DocumentPlan extends Pick<DocumentSplit, 'contextIds' | 'chunks
 
 /** Error for a document above the limit. */
 export function tooLong(documentTokens: number): CodedError {
-  return new CodedError(
-    'payload_too_large',
-    `The document has more than ${documentTokens} tokens: send a part of it, index it as passages, or raise CEPE_DOCUMENT_TOKENS.`,
-    { field: 'text' },
-  )
+  const message = `The document has more than ${documentTokens} tokens: send a part of it, index it as passages, or raise CEPE_DOCUMENT_TOKENS.`
+  return new CodedError('payload_too_large', message, { field: 'text' })
 }
 
 /** A line `=== BEGIN ===` or `=== BEGIN OF FILE ===`, and one `=== END ===` or `=== END OF FILE ===`. */

@@ -106,11 +106,9 @@ function choiceOf(schema: Schema, field: string): Part {
   const values = Array.isArray(among) && 'const' in schema ? among.filter((value) => value === only) : among
   const own = `${field}.${'const' in schema ? 'const' : 'enum'}`
   const isScalar = (value: unknown): boolean => value === null || ['string', 'number', 'boolean'].includes(typeof value)
+  const form = `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null, and const one of its values`
   if (!Array.isArray(values) || values.length === 0 || values.length > GRAMMAR_LIMITS.choices || !values.every(isScalar))
-    throw refused(
-      own,
-      `must be a list of 1 to ${GRAMMAR_LIMITS.choices} strings, numbers, true, false or null, and const one of its values`,
-    )
+    throw refused(own, form)
   if (values.some((value) => typeof value === 'number' && !isExact(value)))
     throw refused(own, 'has an integer that JSON rounds: give it as a string')
   const { type } = schema

@@ -95,11 +95,7 @@ function advancePart(part: Part, position: Position, character: string): Positio
 }
 
 /** `said` is only the opening quote, and both at the end: the characters of a string need not be kept. */
-function advanceString(
-  { maxLength, trimmed = false }: Extract<Part, { kind: 'string' }>,
-  position: Position,
-  character: string,
-): Position | undefined {
+function advanceString({ maxLength, trimmed = false }: Extract<Part, { kind: 'string' }>, position: Position, character: string) {
   const { said, length, escaping } = position
   if (said === '') return character === '"' ? { ...position, said: '"' } : undefined
   if (trimmed && length === 0 && (escaping ? ESCAPED_SPACE.includes(character) : /\s/.test(character))) return undefined

@@ -21,7 +21,7 @@ const wanted = new Set()
 const step = async (id) => {
   await turn()
   await turn()
-  if (!wanted.has(id)) throw { code: 'client_closed', message: 'left', details: {} }
+  if (!wanted.has(id)) throw { code: 'client_closed', message: 'left' }
 }
 
 const actions = {
@@ -53,7 +53,7 @@ const actions = {
   },
   exit: (code) => process.exit(Number(code)),
   fail: (message) => {
-    throw { code: 'invalid_request', message, details: { field: 'input' } }
+    throw { code: 'invalid_request', message, field: 'input' }
   },
 }
 
@@ -61,7 +61,7 @@ const load = async (options) => {
   folder = options.modelDir
   if (existsSync(path.join(folder, 'die'))) process.exit(3)
   if (existsSync(path.join(folder, 'refuse'))) {
-    send({ kind: 'refused', error: { code: 'model_invalid', message: 'graph.onnx is damaged.', details: { field: 'graph.onnx' } } })
+    send({ kind: 'refused', error: { code: 'model_invalid', message: 'graph.onnx is damaged.', field: 'graph.onnx' } })
     return
   }
   if (existsSync(path.join(folder, 'pulse'))) {

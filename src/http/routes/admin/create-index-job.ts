@@ -67,11 +67,8 @@ export async function createIndexJob(
         : jobs.addFiles({ files: [{ name, bytes }], options, table })
     return once(request, reply, { collection: table, fingerprint, work: () => received(reply, create) })
   }
-  if (body === undefined)
-    throw invalidRequest(
-      'body',
-      'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.',
-    )
+  const empty = 'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.'
+  if (body === undefined) throw invalidRequest('body', empty)
   return once(request, reply, {
     collection: table,
     work: () =>

@@ -68,24 +68,23 @@ const PageSchema = Type.Object({
   source,
   collection,
 })
-const PassagesSchema = Type.Object({ passages: Type.Array(PassageSchema), next })
-const SourcesSchema = Type.Object({ sources: Type.Array(sourceCount) })
+const listed = { 200: Type.Object({ passages: Type.Array(PassageSchema), next }), ...errorResponses(404) }
+const counted = { 200: Type.Object({ sources: Type.Array(sourceCount) }), ...errorResponses(404) }
 
 /** Contents of the index: pages of passages, an export as JSON lines, counts by source. */
 export const adminPassagesRoutes: Routes = (app, { access }) => {
   const keyed = { tags: ['passages'] }
-  const list = { ...keyed, operationId: 'listPassages', summary: 'List passages by id', querystring: PageSchema }
-  const failures = errorResponses(404)
-  app.get('/v1/admin/passages', { schema: { ...list, response: { 200: PassagesSchema, ...failures } } }, async (request) => {
-    return pageById(await access.index(request, request.query.collection), request.query)
-  })
+  const list = { ...keyed, operationId: 'listPassages', summary: 'List passages by id', querystring: PageSchema, response: listed }
+  app.get('/v1/admin/passages', { schema: list }, async (request) =>
+    pageById(await access.index(request, request.query.collection), request.query),
+  )
 
   const schema = {
     ...keyed,
     operationId: 'exportPassages',
     summary: 'Export all passages as JSON lines',
     querystring: Type.Object({ source, collection }),
-    response: { 200: mediaResponse('One passage per line, as JSON.', 'application/x-ndjson'), ...failures },
+    response: { 200: mediaResponse('One passage per line, as JSON.', 'application/x-ndjson'), ...errorResponses(404) },
   }
   app.get('/v1/admin/passages/export', { schema }, async (request, reply) => {
     const { method, query } = request
@@ -93,25 +92,19 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
     // Report a missing index before the first byte, not within the stream.
     await index.version()
     // The body of a HEAD response is discarded: do not read the whole table for it.
-    return method === 'HEAD'
-      ? reply.type('application/x-ndjson; charset=utf-8').send('')
-      : streamResponse(
-          reply,
-          'application/x-ndjson',
-          exportLines(index.export(query.source === undefined ? undefined : { source: query.source })),
-        )
+    if (method === 'HEAD') return reply.type('application/x-ndjson; charset=utf-8').send('')
+    const passages = index.export(query.source === undefined ? undefined : { source: query.source })
+    return streamResponse(reply, 'application/x-ndjson', exportLines(passages))
   })
 
-  const count = { ...keyed, operationId: 'listSources', summary: 'Count the passages of each source', querystring: CollectionQuerySchema }
-  app.get('/v1/admin/sources', { schema: { ...count, response: { 200: SourcesSchema, ...failures } } }, async (request) => ({
+  const named = { operationId: 'listSources', summary: 'Count the passages of each source' }
+  const count = { ...keyed, ...named, querystring: CollectionQuerySchema, response: counted }
+  app.get('/v1/admin/sources', { schema: count }, async (request) => ({
     sources: await (await access.index(request, request.query.collection)).sources(),
   }))
 }
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
-const SnapshotBodySchema = Type.Object({ name }, { additionalProperties: false })
-const DeletedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the snapshot.' }) })
-const SnapshotParamsSchema = Type.Object({ snapshot: name })
 const { table: _table, ...snapshot } = SnapshotSchema.properties
 const SnapshotsSchema = Type.Object({
   snapshots: Type.Array(Type.Object({ ...snapshot, bytes: Type.Integer({ description: 'Bytes that deletion would free.' }) }), {
@@ -123,18 +116,18 @@ const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Int
 /** Creates, lists, restores and deletes snapshots of a collection. */
 export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
   const keyed = { tags: ['index'], querystring: CollectionQuerySchema }
-  const listed = { 200: SnapshotsSchema, ...errorResponses(404) }
-  const list = { ...keyed, operationId: 'listSnapshots', summary: 'List the snapshots of a collection', response: listed }
+  const response = { 200: SnapshotsSchema, ...errorResponses(404) }
+  const list = { ...keyed, operationId: 'listSnapshots', summary: 'List the snapshots of a collection', response }
   app.get('/v1/admin/snapshots', { schema: list }, async (request) => ({
     snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)),
   }))
   const created = { 201: Type.Object(snapshot), ...errorResponses(404, 409, 507) }
-  const named = { ...keyed, body: SnapshotBodySchema }
+  const named = { ...keyed, body: Type.Object({ name }, { additionalProperties: false }) }
   const create = { ...named, operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', response: created }
   app.post('/v1/admin/snapshots', { schema: create }, async (request, reply) =>
     reply.code(201).send(await snapshots.createSnapshot(request.body.name, await access.index(request, request.query.collection))),
   )
-  const one = { ...keyed, params: SnapshotParamsSchema }
+  const one = { ...keyed, params: Type.Object({ snapshot: name }) }
   const restored = { 200: RestoredSchema, ...errorResponses(404, 409, 422, 507) }
   const restore = { ...one, operationId: 'restoreSnapshot', summary: 'Restore a collection from a snapshot', response: restored }
   app.post('/v1/admin/snapshots/:snapshot/restore', { schema: restore }, async (request) => {
@@ -143,7 +136,7 @@ export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
     await index.refresh()
     return { restored: request.params.snapshot, passages }
   })
-  const deleted = { 200: DeletedSchema, ...errorResponses(404, 409) }
+  const deleted = { 200: Type.Object({ deleted: Type.String({ description: 'Name of the snapshot.' }) }), ...errorResponses(404, 409) }
   const remove = { ...one, operationId: 'deleteSnapshot', summary: 'Delete a snapshot', response: deleted }
   app.delete('/v1/admin/snapshots/:snapshot', { schema: remove }, async (request) => {
     await snapshots.deleteSnapshot(request.params.snapshot, await access.index(request, request.query.collection))

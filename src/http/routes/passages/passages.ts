@@ -109,6 +109,8 @@ function shownAs(name: string): { readonly type: string; readonly disposition: '
   return { type: 'application/octet-stream', disposition: 'attachment' }
 }
 
+const NO_FILES = 'The service gives out no files: whoever runs it sets CEPE_SERVE_FILES=true, and CEPE_IMPORT_DIR or CEPE_KEEP_UPLOADS_MB.'
+
 /** GET /v1/passages/:id/file: the source file of a passage. */
 export const passageFileRoutes: Routes = (app, { access, files }) => {
   const schema = {
@@ -125,12 +127,7 @@ export const passageFileRoutes: Routes = (app, { access, files }) => {
   app.get('/v1/passages/:id/file', { schema }, async (request, reply) => {
     const { id } = request.params
     const index = await access.index(request, request.query.collection)
-    if (files === undefined)
-      throw new CodedError(
-        'forbidden',
-        'The service gives out no files: whoever runs it sets CEPE_SERVE_FILES=true, and CEPE_IMPORT_DIR or CEPE_KEEP_UPLOADS_MB.',
-        { field: 'id' },
-      )
+    if (files === undefined) throw new CodedError('forbidden', NO_FILES, { field: 'id' })
     const passage = await passageOf(index, id)
     const { handle, name, bytes } = await openPassageFile(files, {
       ...passage,

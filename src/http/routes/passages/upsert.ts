@@ -28,20 +28,13 @@ interface Accepted {
 /** @throws invalid_request if there are more parts than a request may change */
 function partsOf(items: readonly Accepted[]): Passage[] {
   const passages = items.flatMap((item) => item.passages)
-  if (passages.length > MOST_PASSAGES)
-    throw invalidField(
-      'split',
-      `makes ${passages.length} passages; a request changes ${MOST_PASSAGES} at most: send fewer documents at once, or import a file`,
-    )
+  const problem = `makes ${passages.length} passages; a request changes ${MOST_PASSAGES} at most: send fewer documents at once, or import a file`
+  if (passages.length > MOST_PASSAGES) throw invalidField('split', problem)
   return passages
 }
 
 /** Counts truncated passages, yielding to other requests: counting takes up to some milliseconds per passage. */
-async function truncation(
-  passages: readonly Passage[],
-  index: PassageIndex,
-  unreadTokens: CountTokens,
-): Promise<Pick<Upserted, 'truncated_tokens' | 'truncated'>> {
+async function truncation(passages: readonly Passage[], index: PassageIndex, unreadTokens: CountTokens) {
   const { id: model } = await index.writtenWith()
   const truncated: { id: string; tokens: number }[] = []
   for (const passage of passages) {

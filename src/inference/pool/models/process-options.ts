@@ -52,24 +52,16 @@ async function freeDeviceBytes(deviceId: number): Promise<number | undefined> {
  * @throws config_invalid for a precision that CUDA leaves to the CPU; provider_unavailable if the device has too little free memory, instead of
  * a crash while loading
  */
-export async function checkDevice(
-  manifest: ModelManifest,
-  { provider, children = 1 }: Pick<ProcessOptions, 'provider' | 'children'>,
-): Promise<number | undefined> {
+export async function checkDevice(manifest: ModelManifest, { provider, children = 1 }: Pick<ProcessOptions, 'provider' | 'children'>) {
   if (provider?.name !== 'cuda') return undefined
   const { architecture, dtype, source } = manifest
-  if (!runsOnCuda(architecture, dtype))
-    throw invalidConfig(
-      'CEPE_PROVIDER',
-      `${source.name} is a build in ${dtype}, whose operators CUDA leaves to the CPU: build it with --dtype f16 or f16-int4, or set CEPE_PROVIDER=cpu.`,
-    )
+  const slow = `${source.name} is a build in ${dtype}, whose operators CUDA leaves to the CPU: build it with --dtype f16 or f16-int4, or set CEPE_PROVIDER=cpu.`
+  if (!runsOnCuda(architecture, dtype)) throw invalidConfig('CEPE_PROVIDER', slow)
   const free = await freeDeviceBytes(provider.deviceId)
   // Encoder states and KV caches are small in comparison: 2 KiB a context token and 0.5 MiB a prompt token for LLaMA-2-7B in f16.
   const needed = children * (manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) + OVERHEAD_BYTES)
   if (free === undefined) return undefined
   if (free >= needed) return free - needed
-  throw new CodedError(
-    'provider_unavailable',
-    `CUDA device ${provider.deviceId} has ${(free / GIB).toFixed(1)} GiB free, the model needs about ${(needed / GIB).toFixed(1)} GiB: build it as f16-int4, run fewer processes, or choose another device.`,
-  )
+  const message = `CUDA device ${provider.deviceId} has ${(free / GIB).toFixed(1)} GiB free, the model needs about ${(needed / GIB).toFixed(1)} GiB: build it as f16-int4, run fewer processes, or choose another device.`
+  throw new CodedError('provider_unavailable', message)
 }

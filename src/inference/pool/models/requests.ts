@@ -42,11 +42,8 @@ function checkStreaming({ sinks, recent, stride }: StreamingCache, continuations
   checkWhole('streaming.sinks', sinks, 0)
   checkWhole('streaming.recent', recent, 1)
   checkWhole('streaming.stride', stride, 1)
-  if (sinks + recent + stride > dims.window)
-    throw invalidField(
-      'streaming',
-      `holds ${sinks} + ${recent} tokens and reads ${stride} at a time, more than the window of ${dims.window}`,
-    )
+  const tooLarge = `holds ${sinks} + ${recent} tokens and reads ${stride} at a time, more than the window of ${dims.window}`
+  if (sinks + recent + stride > dims.window) throw invalidField('streaming', tooLarge)
   if (continuations !== 1)
     throw invalidField('continuations', `has ${continuations} entries; a streaming cache reads one text, so give one`)
 }
@@ -76,11 +73,8 @@ function checkDecoding({ maxNewTokens, stopIds }: GenerateRequest | ReplugReques
 }
 
 function checkWindow(field: string, promptTokens: number, newTokens: number, { dims }: CepeManifest): void {
-  if (promptTokens + newTokens > dims.window)
-    throw invalidField(
-      field,
-      `does not fit: ${promptTokens} prompt tokens and ${newTokens} new ones exceed the window of ${dims.window}; use fewer passages in the prompt`,
-    )
+  const problem = `does not fit: ${promptTokens} prompt tokens and ${newTokens} new ones exceed the window of ${dims.window}; use fewer passages in the prompt`
+  if (promptTokens + newTokens > dims.window) throw invalidField(field, problem)
 }
 
 function checkWhole(field: string, value: number, least: number, most = Infinity): void {

@@ -1,15 +1,11 @@
-import type { AttentionFocus, GenerateResult } from '../../contract.ts'
+import type { AttentionFocus } from '../../contract.ts'
 
 /**
  * Measures of an answer's cross-attention: the share of each context (they sum to 1, or are all 0 without attention), and as requested.
  * @param attention [generated tokens, m], row-major
  * @param tokenCounts rows of phi per context, in phi's order; they sum to m
  */
-export function measuredAttention(
-  attention: Float32Array,
-  tokenCounts: readonly number[],
-  wantsTokenShares = false,
-): Pick<GenerateResult, 'contextShares' | 'attentionFocus' | 'tokenShares'> {
+export function measuredAttention(attention: Float32Array, tokenCounts: readonly number[], wantsTokenShares = false) {
   const rows = tokenCounts.reduce((sum, count) => sum + count, 0)
   const masses = new Float64Array(rows)
   for (let i = 0; i < attention.length; i++) masses[i % rows] = (masses[i % rows] as number) + (attention[i] as number)

@@ -10,6 +10,8 @@ export type TokenTexts = readonly (string | undefined)[]
 /** Prefix for decoding single tokens: tokenizers drop a space at the start of a text. */
 const ANCHOR = 'a'
 const PART_OF_CHARACTER = '\uFFFD'
+const UNWRITABLE =
+  "The response format cannot be written with this model's tokens: use other names and values, of plain letters and digits."
 
 /** @param size of the vocabulary */
 export function tokenTexts(tokenizer: Pick<Tokenizer, 'encode' | 'decode'>, size: number): TokenTexts {
@@ -59,11 +61,7 @@ export function createConstraint(
     mask: (logprobs: Float64Array): Float64Array => {
       const open = mayEnd(grammar, position) ? [...stopIds] : []
       for (let id = 0; id < logprobs.length; id++) if (after(texts[id]) !== undefined) open.push(id)
-      if (open.length === 0)
-        throw unprocessable(
-          'response_format',
-          "The response format cannot be written with this model's tokens: use other names and values, of plain letters and digits.",
-        )
+      if (open.length === 0) throw unprocessable('response_format', UNWRITABLE)
       const left = new Float64Array(logprobs.length).fill(-Infinity)
       for (const id of open) left[id] = logprobs[id] as number
       return left

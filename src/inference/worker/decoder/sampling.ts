@@ -36,11 +36,7 @@ export function argmax(values: ArrayLike<number>): number {
  * `topP` or more (nucleus sampling, Holtzman et al. 2020).
  * @param random numbers in [0, 1)
  */
-export function sampleToken(
-  logprobs: Float64Array,
-  { temperature, topP, topK = Infinity }: Omit<Sampling, 'seed'>,
-  random: () => number,
-): number {
+export function sampleToken(logprobs: Float64Array, { temperature, topP, topK = Infinity }: Omit<Sampling, 'seed'>, random: () => number) {
   const scaled = Float64Array.from(tempered(logprobs, temperature))
   const total = logSumExp(scaled)
   const ranked = Array.from(scaled, (value, id) => ({ id, probability: Math.exp(value - total) }))

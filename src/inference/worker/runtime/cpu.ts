@@ -13,10 +13,7 @@ const X86 = /^flags\s*:/m
  * A warning if 8-bit products of a build are slow on this machine, and cut sums at 16 bits: those with one scale per row, on an x86 CPU
  * without VNNI. Products in blocks are exact.
  */
-export function vnniWarning(
-  { dtype, graphs }: Build,
-  cpuinfo = attempt(() => readFileSync('/proc/cpuinfo', 'utf8'), ''),
-): string | undefined {
+export function vnniWarning({ dtype, graphs }: Build, cpuinfo = attempt(() => readFileSync('/proc/cpuinfo', 'utf8'), '')) {
   const { matrices, tokens, head, context } = precisionOf(dtype)
   const isByRows = [matrices, tokens, head, graphs.encoder === null ? null : context].some((form) => form?.kind === 'rows')
   if (!isByRows || VNNI.test(cpuinfo) || !X86.test(cpuinfo)) return undefined

@@ -55,10 +55,8 @@ export async function loadModelGraph(graphFile: string, options: ModelGraphOptio
   const built = path.join(modelDir, graphFile)
   if (prepackDir === null || provider.name !== 'cpu') return loadGraph(built, options)
   if (options.manifest.dtype !== 'f32') {
-    log(
-      'info',
-      `Weights of ${graphFile} are not shared between processes: that works for f32 builds alone, this one is ${options.manifest.dtype}`,
-    )
+    const why = `that works for f32 builds alone, this one is ${options.manifest.dtype}`
+    log('info', `Weights of ${graphFile} are not shared between processes: ${why}`)
     return loadGraph(built, options)
   }
   const folder = path.join(prepackDir, prepackKey(graphFile, options.manifest))

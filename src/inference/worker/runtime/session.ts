@@ -160,17 +160,12 @@ function dataOf<Data>(outputs: Feeds, name: string, type: string, kind: new () =
 /** A finite log-probability or component of a vector. @throws inference_failed otherwise: an answer computed from NaN looks like any other */
 export function checkNumber(value: number | undefined): number {
   if (value !== undefined && Number.isFinite(value)) return value
-  throw new CodedError(
-    'inference_failed',
-    `The model gave ${value} where a number must be. Check its files and its precision with cepe verify.`,
-  )
+  const message = `The model gave ${value} where a number must be. Check its files and its precision with cepe verify.`
+  throw new CodedError('inference_failed', message)
 }
 
 /** Pads rows of ids on the right to one batch. @returns input_ids and attention_mask, int64 [rows, longest] */
-export function padRight(
-  rows: readonly (readonly number[])[],
-  padId: number,
-): { readonly input_ids: Tensor; readonly attention_mask: Tensor } {
+export function padRight(rows: readonly (readonly number[])[], padId: number) {
   const longest = Math.max(0, ...rows.map((row) => row.length))
   const columns = Array.from({ length: longest }, (_, column) => column)
   const ids = rows.flatMap((row) => columns.map((column) => row[column] ?? padId))

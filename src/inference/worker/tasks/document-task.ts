@@ -2,7 +2,7 @@ import { unprocessable } from '../../../../base/errors.ts'
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
-import type { DocumentChunk } from '../../../text/document/request.ts'
+import type { DocumentChunk, DocumentPlan } from '../../../text/document/request.ts'
 import type { DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { decodedText } from './answer-parts.ts'
@@ -24,11 +24,8 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
   const { manifest, tokenizer } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate)
   const { result: plan, ms } = await timed(() => planDocument(read, wrap, tokenizer, yieldPoint))
-  if (manifest.graphs.encoder === null && plan.contextIds.length > 0)
-    throw unprocessable(
-      'encoder_tokens',
-      `This model has no encoder, and its prompt holds ${plan.tail?.tokens ?? 0} of the document's ${plan.tokens} tokens: leave encoder_tokens out to have its end read alone.`,
-    )
+  const unread = `This model has no encoder, and its prompt holds ${plan.tail?.tokens ?? 0} of the document's ${plan.tokens} tokens: leave encoder_tokens out to have its end read alone.`
+  if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw unprocessable('encoder_tokens', unread)
   const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : manifest.tokens.eos_ids
   const decoded = await generateTask(
     model,
@@ -63,11 +60,7 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
 }
 
 /** Bytes of the prompt's attention to the contexts in one layer, and of the new tokens' attention, which is an output. */
-function attentionBytes(
-  { contextIds, promptIds }: { readonly contextIds: readonly (readonly number[])[]; readonly promptIds: readonly number[] },
-  { maxNewTokens }: DocumentRead,
-  { dims }: CepeManifest,
-): number {
+function attentionBytes({ contextIds, promptIds }: DocumentPlan, { maxNewTokens }: DocumentRead, { dims }: CepeManifest): number {
   return FLOAT_BYTES * contextIds.reduce((sum, { length }) => sum + length, 0) * (dims.heads * promptIds.length + maxNewTokens)
 }
 

@@ -41,11 +41,6 @@ async function withoutContexts<Result extends object>(decode: () => Promise<Resu
 }
 
 /** One prompt per passage, each token by the passage that is surest of it; no encoder. */
-export async function expertsTask(
-  model: ReaderModel,
-  request: ReplugRequest,
-  weights: readonly number[],
-  runContext: RunContext,
-): Promise<Output<'replug'> & { readonly promptsRead: number }> {
+export function expertsTask(model: ReaderModel, request: ReplugRequest, weights: readonly number[], runContext: RunContext) {
   return withoutContexts(async () => experts(await model.stepModel(), request, weights, runContext))
 }

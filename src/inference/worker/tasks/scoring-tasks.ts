@@ -38,11 +38,8 @@ function checkChoices(choices: readonly string[], continuations: readonly (reado
   const empty = continuations.findIndex((ids) => ids.length === 0)
   if (empty >= 0) throw unprocessable('choices', `The choice ${JSON.stringify(at(choices, empty))} has no tokens.`)
   const longest = Math.max(...continuations.map((ids) => ids.length))
-  if (prompt + longest <= window) return
-  throw unprocessable(
-    'choices',
-    `The prompt (${prompt} tokens) and the longest choice (${longest}) exceed the model's window of ${window}: shorten the choices.`,
-  )
+  const problem = `The prompt (${prompt} tokens) and the longest choice (${longest}) exceed the model's window of ${window}`
+  if (prompt + longest > window) throw unprocessable('choices', `${problem}: shorten the choices.`)
 }
 
 /** Minimum tokens of a passage for a meaningful comparison. */
@@ -89,10 +86,7 @@ export async function scoreTask(model: ReaderModel, request: ScoreRequest, yield
 /** @throws model_invalid if the manifest of an older build lacks the frequencies, unsupported if the model has none */
 function rotaryOf({ rotary }: CepeManifest): MovedKeys {
   if (rotary && 'frequencies' in rotary) return rotary
-  throw rotary === undefined
-    ? new CodedError(
-        'model_invalid',
-        'The manifest does not contain the rotary frequencies that a streaming cache needs: build the model again (cepe build).',
-      )
-    : new CodedError('unsupported', 'A streaming cache shifts keys by whole positions, which this rotary embedding does not allow.')
+  const untold = 'The manifest does not contain the rotary frequencies that a streaming cache needs: build the model again (cepe build).'
+  if (rotary === undefined) throw new CodedError('model_invalid', untold)
+  throw new CodedError('unsupported', 'A streaming cache shifts keys by whole positions, which this rotary embedding does not allow.')
 }
