@@ -1,13 +1,12 @@
 import { CodedError, invalidConfig, messageOf, osCode } from '../../../base/errors.ts'
+import { isObject } from '../../../base/json.ts'
 import { bucketAndKey, storeSettings } from './settings.ts'
 
 /** HTTP status of the store's response, if there was one. */
 export function statusOf(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('$metadata' in error)) return undefined
-  const { $metadata: metadata } = error
-  return typeof metadata === 'object' && metadata !== null && 'httpStatusCode' in metadata && typeof metadata.httpStatusCode === 'number'
-    ? metadata.httpStatusCode
-    : undefined
+  const metadata = isObject(error) ? error['$metadata'] : undefined
+  const status = isObject(metadata) ? metadata['httpStatusCode'] : undefined
+  return typeof status === 'number' ? status : undefined
 }
 
 function nameOf(error: unknown): string {
