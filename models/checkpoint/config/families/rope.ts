@@ -26,11 +26,8 @@ function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScal
     return value
   }
   const [lowTurns, highTurns] = [given('low_freq_factor'), given('high_freq_factor')]
-  if (!(lowTurns < highTurns))
-    throw invalid(
-      `config.json: ${field}.low_freq_factor (${lowTurns}) must be below high_freq_factor (${highTurns})`,
-      `${field}.low_freq_factor`,
-    )
+  const message = `config.json: ${field}.low_freq_factor (${lowTurns}) must be below high_freq_factor (${highTurns})`
+  if (!(lowTurns < highTurns)) throw invalid(message, `${field}.low_freq_factor`)
   return { type: 'llama3', factor, originalWindow: given('original_max_position_embeddings'), lowTurns, highTurns }
 }
 
