@@ -180,11 +180,8 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   if (state.entries.size > MAX_TENSORS) throw invalid(`${name} holds ${state.entries.size} tensors, more than ${MAX_TENSORS}`, file.path)
   const tensors: TensorInfo[] = []
   for (const [key, value] of state.entries) {
-    if (typeof key !== 'string' || !(value instanceof Tensor))
-      throw invalid(
-        `${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`,
-        file.path,
-      )
+    const message = `${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`
+    if (typeof key !== 'string' || !(value instanceof Tensor)) throw invalid(message, file.path)
     tensors.push(locateTensor(key, value, file, entryOf))
   }
   const unread = new Map(entries)

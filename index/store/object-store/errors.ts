@@ -37,11 +37,8 @@ export function storeError(error: unknown, address: string): CodedError {
     return invalid(
       `These credentials may not do that in s3://${bucket} (${name}): allow s3:ListBucket, s3:GetObject and, except for replicas, s3:PutObject and s3:DeleteObject.`,
     )
-  return new CodedError(
-    'store_unavailable',
-    `The object store of the index does not answer (${causeOf(error)}): check AWS_ENDPOINT_URL, the network, and the store itself.`,
-    { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: error },
-  )
+  const message = `The object store of the index does not answer (${causeOf(error)}): check AWS_ENDPOINT_URL, the network, and the store itself.`
+  return new CodedError('store_unavailable', message, { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: error })
 }
 
 /** Short cause: error texts of clients contain addresses and headers. */
