@@ -9,10 +9,8 @@ const LEAST = 256
 export function checkOpenFiles(): void {
   const most = mostOpenFiles()
   if (most >= LEAST) return
-  throw new CodedError(
-    'config_invalid',
-    `This process may have ${most} files open; at least ${LEAST} are needed, and 4096 or more for a service. Raise the limit (ulimit -n, or LimitNOFILE of systemd).`,
-  )
+  const message = `This process may have ${most} files open; at least ${LEAST} are needed, and 4096 or more for a service. Raise the limit (ulimit -n, or LimitNOFILE of systemd).`
+  throw new CodedError('config_invalid', message)
 }
 
 /** Most files that this process may have open, where Linux tells. */

@@ -57,17 +57,15 @@ export class IdSet extends IdMap {
 
 /** Open addressing over 32-bit slots: two per key and, with `width` 3, one for its value. */
 class Part {
-  readonly #width: 2 | 3
   #slots: Uint32Array
   used = 0
 
-  constructor(width: 2 | 3) {
-    this.#width = width
+  constructor(private readonly width: 2 | 3) {
     this.#slots = new Uint32Array(width * 16)
   }
 
   add(pair: Pair, value: number): boolean {
-    if (this.used + 1 > (this.#slots.length / this.#width) * FULL) this.#grow()
+    if (this.used + 1 > (this.#slots.length / this.width) * FULL) this.#grow()
     const slot = this.#find(this.#slots, pair)
     if (this.#slots[slot + 1] !== 0) return false
     this.#put(this.#slots, slot, pair, value)
@@ -81,7 +79,7 @@ class Part {
   }
 
   #grow(): void {
-    const width = this.#width
+    const width = this.width
     const larger = new Uint32Array(width * Math.ceil((this.#slots.length / width) * GROWTH))
     for (let slot = 0; slot < this.#slots.length; slot += width) {
       const pair = { low: this.#slots[slot] as number, high: this.#slots[slot + 1] as number }
@@ -93,12 +91,12 @@ class Part {
   #put(slots: Uint32Array, slot: number, { low, high }: Pair, value: number): void {
     slots[slot] = low
     slots[slot + 1] = high
-    if (this.#width === 3) slots[slot + 2] = value
+    if (this.width === 3) slots[slot + 2] = value
   }
 
   /** Returns the slot of a key, or the empty slot where it would be inserted. */
   #find(slots: Uint32Array, { low, high }: Pair): number {
-    const width = this.#width
+    const width = this.width
     for (let slot = (low % (slots.length / width)) * width; ; slot = slot + width === slots.length ? 0 : slot + width) {
       const held = slots[slot + 1]
       if (held === 0 || (held === high && slots[slot] === low)) return slot

@@ -32,31 +32,28 @@ const BELIEVED = 0.9
 
 /** Reports progress of stages: by counts where available, else by expected time. */
 export class Stages {
-  readonly #onStage: (stage: Stage) => void
   /** Ratio of actual to expected time of the stages that have ended. */
   #pace = 1
 
-  constructor(onStage: (stage: Stage) => void = () => undefined) {
-    this.#onStage = onStage
-  }
+  constructor(private readonly onStage: (stage: Stage) => void = () => undefined) {}
 
   /** Begins a counted stage. @returns a function to report its progress */
   counted(name: StageName): (done: number, total: number) => void {
-    this.#onStage({ name, share: 0 })
-    return (done, total) => this.#onStage({ name, share: total > 0 ? Math.min(1, done / total) : 1 })
+    this.onStage({ name, share: 0 })
+    return (done, total) => this.onStage({ name, share: total > 0 ? Math.min(1, done / total) : 1 })
   }
 
   /** Runs a stage without counts on this many rows. */
   async estimated<Result>(name: keyof typeof COST, rows: number, work: () => Promise<Result>): Promise<Result> {
     const known = (rows * COST[name]) / 1000
     const started = performance.now()
-    this.#onStage({ name, share: 0 })
+    this.onStage({ name, share: 0 })
     const timer = setInterval(() => {
-      this.#onStage({ name, share: expectedShare(performance.now() - started, known * this.#pace) })
+      this.onStage({ name, share: expectedShare(performance.now() - started, known * this.#pace) })
     }, REPORT_MS).unref()
     try {
       const result = await work()
-      this.#onStage({ name, share: 1 })
+      this.onStage({ name, share: 1 })
       const took = performance.now() - started
       // A stage that ends at once gives no information on the machine's speed.
       if (took >= REPORT_MS && known > 0) this.#pace = took / known

@@ -67,10 +67,8 @@ async function findShards(dir: string) {
     if (missing.length > 0) throw invalid(`${index} names ${missing.join(', ')}, missing from ${dir}; download the missing shards`, index)
     return { format, files, index: { name: index, fileOf } }
   }
-  throw invalid(
-    `${dir} holds no weights; expected one of ${LAYOUTS.flatMap(({ single, index = [] }) => [single, index].flat()).join(', ')}`,
-    dir,
-  )
+  const message = `${dir} holds no weights; expected one of ${LAYOUTS.flatMap(({ single, index = [] }) => [single, index].flat()).join(', ')}`
+  throw invalid(message, dir)
 }
 
 interface Shard {

@@ -15,9 +15,6 @@ const NEWLINE = 0x0a
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 export class Machine {
-  readonly #source: PickleSource
-  readonly #limits: PickleLimits
-  readonly #fail: (problem: string) => never
   /** The buffered part of the source, and its offset. */
   #window: Uint8Array = new Uint8Array()
   #view = new DataView(this.#window.buffer)
@@ -27,15 +24,15 @@ export class Machine {
   readonly #marks: number[] = []
   readonly #memo = new Map<number, PickleValue>()
 
-  /** @param fail throws with a problem of the pickle */
-  constructor(source: PickleSource, limits: PickleLimits, fail: (problem: string) => never) {
-    this.#source = source
-    this.#limits = limits
-    this.#fail = fail
-  }
+  /** @param refuse throws with a problem of the pickle */
+  constructor(
+    private readonly source: PickleSource,
+    private readonly limits: PickleLimits,
+    private readonly refuse: (problem: string) => never,
+  ) {}
 
   fail(problem: string): never {
-    return this.#fail(`${problem} (at byte ${this.#at}); none of it was executed`)
+    return this.refuse(`${problem} (at byte ${this.#at}); none of it was executed`)
   }
 
   /** Offset in the window of the next `count` bytes. */
@@ -43,7 +40,7 @@ export class Machine {
     this.#reach(count)
     let start = this.#at - this.#from
     if (start < 0 || start + count > this.#window.length) {
-      this.#window = this.#source.read(this.#at, count)
+      this.#window = this.source.read(this.#at, count)
       this.#view = new DataView(this.#window.buffer, this.#window.byteOffset, this.#window.byteLength)
       this.#from = this.#at
       start = 0
@@ -53,7 +50,7 @@ export class Machine {
   }
 
   #reach(count: number): void {
-    if (count > this.#source.size - this.#at) this.fail('ends in the middle of an instruction')
+    if (count > this.source.size - this.#at) this.fail('ends in the middle of an instruction')
   }
 
   /** Skips bytes of any length without reading them. */
@@ -91,7 +88,7 @@ export class Machine {
   }
 
   text(length: number): string {
-    const { stringBytes } = this.#limits
+    const { stringBytes } = this.limits
     if (length > stringBytes) this.fail(`has a string of ${length} bytes, more than ${stringBytes}`)
     const start = this.#advance(length)
     return decoder.decode(this.#window.subarray(start, start + length))
@@ -99,7 +96,7 @@ export class Machine {
 
   line(): string {
     const start = this.#at
-    const { stringBytes } = this.#limits
+    const { stringBytes } = this.limits
     while (this.u8() !== NEWLINE) if (this.#at - start > stringBytes) this.fail(`has a string of more than ${stringBytes} bytes`)
     const length = this.#at - start - 1
     this.#at = start
@@ -110,7 +107,7 @@ export class Machine {
 
   /** Python's LONG: little-endian two's complement. */
   long(length: number): number {
-    if (length > this.#limits.integerBytes) this.fail(`has an integer of ${length} bytes`)
+    if (length > this.limits.integerBytes) this.fail(`has an integer of ${length} bytes`)
     const start = this.#advance(length)
     let value = 0n
     for (let i = length - 1; i >= 0; i--) value = (value << 8n) | BigInt(at(this.#window, start + i))
@@ -119,7 +116,7 @@ export class Machine {
   }
 
   push(value: PickleValue): void {
-    if (this.#stack.length >= this.#limits.stack) this.fail(`nests deeper than ${this.#limits.stack} values`)
+    if (this.#stack.length >= this.limits.stack) this.fail(`nests deeper than ${this.limits.stack} values`)
     this.#stack.push(value)
   }
 
@@ -140,7 +137,7 @@ export class Machine {
   }
 
   mark(): void {
-    if (this.#marks.length >= this.#limits.stack) this.fail(`nests deeper than ${this.#limits.stack} marks`)
+    if (this.#marks.length >= this.limits.stack) this.fail(`nests deeper than ${this.limits.stack} marks`)
     this.#marks.push(this.#stack.length)
   }
 
@@ -150,7 +147,7 @@ export class Machine {
   }
 
   memoize(key: number): void {
-    if (this.#memo.size >= this.#limits.memo) this.fail(`remembers more than ${this.#limits.memo} values`)
+    if (this.#memo.size >= this.limits.memo) this.fail(`remembers more than ${this.limits.memo} values`)
     this.#memo.set(key, this.top())
   }
 
@@ -185,6 +182,6 @@ export class Machine {
   }
 
   done(): boolean {
-    return this.#at >= this.#source.size
+    return this.#at >= this.source.size
   }
 }

@@ -57,8 +57,7 @@ export async function* searchFigures(
   python: string,
 ): AsyncGenerator<SearchFigures> {
   const connection = await connectLance(dir, 500)
-  const alias = await readAlias({ dir, table: name })
-  const table = await connection.openTable(alias ?? '')
+  const table = await connection.openTable((await readAlias({ dir, table: name })) ?? '')
   const metadata = await readMetadata(table)
   const { ann } = metadata
   const vectors = Array.from({ length: queries }, (_, i) => clusteredVector(rows + i, rows))
@@ -107,7 +106,6 @@ async function faissFigures(python: string, queries: readonly Float32Array[], ro
 
 /** Bytes on disk of a stored table, by part. */
 export async function diskOf(dir: string, name: string): Promise<{ data: number; indexes: number }> {
-  const alias = await readAlias({ dir, table: name })
-  const folder = tableFolder(dir, alias ?? '')
+  const folder = tableFolder(dir, (await readAlias({ dir, table: name })) ?? '')
   return { data: await bytesUnder(join(folder, 'data')), indexes: await bytesUnder(join(folder, '_indices')) }
 }

@@ -31,11 +31,8 @@ export function fitCalibration(
   asked: AskedQuestions,
 ): Pick<Calibration, 'l2' | 'bias' | 'signals' | 'cross_validated'> {
   const right = answers.filter((answer) => answer.right).length
-  if (Math.min(right, answers.length - right) < LEAST_OF_EACH)
-    throw new CodedError(
-      'nothing_scored',
-      `${right} answers are right and ${answers.length - right} wrong; a calibration needs ${LEAST_OF_EACH} of each. Give more questions, of both kinds.`,
-    )
+  const message = `${right} answers are right and ${answers.length - right} wrong; a calibration needs ${LEAST_OF_EACH} of each. Give more questions, of both kinds.`
+  if (Math.min(right, answers.length - right) < LEAST_OF_EACH) throw new CodedError('nothing_scored', message)
   const examples = examplesOf(answers, unanswerableShare, asked)
   const tried = PENALTIES.map((l2) => {
     const judged = heldOut(examples, l2)

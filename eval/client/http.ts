@@ -59,10 +59,8 @@ function checked<T extends TSchema>(schema: T, value: unknown, route: string): S
   const validator = Compile(schema)
   if (validator.Check(value)) return value
   const [error] = validator.Errors(value)
-  throw new CodedError(
-    'service_unreachable',
-    `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? ''}): is it a cepe service of the same version?`,
-  )
+  const message = `${route} does not answer as this version's API does (${error?.instancePath ?? ''} ${error?.message ?? ''}): is it a cepe service of the same version?`
+  throw new CodedError('service_unreachable', message)
 }
 
 function rethrow(error: unknown): never {

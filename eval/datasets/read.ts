@@ -86,9 +86,8 @@ export function withPassages(dataset: Dataset, byQuestion: ReadonlyMap<string, r
     else questions.push({ ...question, passages })
   }
   if (questions.length === 0) {
-    throw invalidDataset(
-      `No question of ${dataset.file} has ${k} passages (the most is ${most}): lower --k to ${most}, or supply more passages.`,
-    )
+    const message = `No question of ${dataset.file} has ${k} passages (the most is ${most}): lower --k to ${most}, or supply more passages.`
+    throw invalidDataset(message)
   }
   return { ...dataset, questions, problems: [...dataset.problems, ...problems.list()] }
 }

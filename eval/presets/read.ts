@@ -119,7 +119,6 @@ export function chooseModel(
     models.find(({ checkpoints }) => checkpoints.some((checkpoint) => checkpoint.split('/').at(-1) === name)) ??
     models.find(({ fallback }) => fallback === 'any' || fallback === (hasEncoder ? 'encoder' : 'decoder'))
   if (found) return found
-  throw invalidOption(
-    `Table ${table} has no row for ${id}${hasEncoder ? '' : ', which has no encoder'}: name the represented model with --as (${names}).`,
-  )
+  const message = `Table ${table} has no row for ${id}${hasEncoder ? '' : ', which has no encoder'}: name the represented model with --as (${names}).`
+  throw invalidOption(message)
 }

@@ -57,10 +57,8 @@ function checkFiles(preset: Preset, cells: readonly Cell[], data: string | undef
   const sources = [...new Set(cells.flatMap(({ missing }) => missing))].map(
     (name) => `${name}: ${preset.files[name]?.what ?? ''}; ${preset.files[name]?.from ?? ''}`,
   )
-  if (cells.every(({ missing }) => missing.length > 0))
-    throw invalidOption(
-      `${data === undefined ? '--data is missing: the folder of' : `${data} has none of`} the data files of this table, each as .jsonl, .json, .parquet or .csv:\n${sources.map((source) => `- ${source}`).join('\n')}`,
-    )
+  const message = `${data === undefined ? '--data is missing: the folder of' : `${data} has none of`} the data files of this table, each as .jsonl, .json, .parquet or .csv:\n${sources.map((source) => `- ${source}`).join('\n')}`
+  if (cells.every(({ missing }) => missing.length > 0)) throw invalidOption(message)
   for (const source of sources) process.stderr.write(`Missing ${source}\n`)
 }
 

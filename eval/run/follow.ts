@@ -40,11 +40,8 @@ export function costGate({ yes = false }: Pick<RunCommandOptions, 'yes'>): (cost
   return (cost) => {
     total += cost.ms
     process.stderr.write(`Cost: ${describeCost(cost)}\n`)
-    if (total > DAY_MS && !yes)
-      throw new BeyondADay(
-        'options_invalid',
-        `This would take ${duration(total)}, more than a day: confirm with --yes, or ask less (--limit, --items or fewer settings).`,
-      )
+    const message = `This would take ${duration(total)}, more than a day: confirm with --yes, or ask less (--limit, --items or fewer settings).`
+    if (total > DAY_MS && !yes) throw new BeyondADay('options_invalid', message)
   }
 }
 

@@ -142,10 +142,8 @@ export async function checkListed(folder: string, list = LIST): Promise<void> {
     const file = path.join(folder, name)
     if (!(await exists(file)) || (await sha256OfFile(file)) !== hash) other.push(name)
   }
-  if (other.length > 0)
-    throw invalidDataset(
-      `${other.length} of the ${lines.length} files of ${path.basename(list)} are missing from ${folder} or differ, ${other.slice(0, 3).join(', ')} among them: the questions were written from those.`,
-    )
+  const message = `${other.length} of the ${lines.length} files of ${path.basename(list)} are missing from ${folder} or differ, ${other.slice(0, 3).join(', ')} among them: the questions were written from those.`
+  if (other.length > 0) throw invalidDataset(message)
 }
 
 /** The file that each question of a question file was written from, by the question's text. */

@@ -197,21 +197,15 @@ export class IndexCollections implements Collections {
    * before the alias is deleted leaves the table intact; later, it leaves files that `finishRemovals` removes.
    */
   async remove(name: string): Promise<void> {
-    if (name === this.main.table)
-      throw conflict(
-        'name',
-        `"${name}" is the default collection of this service (CEPE_TABLE), which stays: replace its passages, or delete them.`,
-      )
+    const message = `"${name}" is the default collection of this service (CEPE_TABLE), which stays: replace its passages, or delete them.`
+    if (name === this.main.table) throw conflict('name', message)
     await this.#require(name, 'name')
     const location = { dir: this.#dir, table: name }
     await alone(location, async () => {
       if ((await readAlias(location)) === undefined) throw unknownCollection(name)
       const jobs = [...new Set([...(await watchingJobs(location)), ...(await this.#belongings.unfinishedJobs(name))])]
-      if (jobs.length > 0)
-        throw conflict(
-          'name',
-          `Jobs of the collection "${name}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`,
-        )
+      const message = `Jobs of the collection "${name}" have not ended (${jobs.slice(0, 5).join(', ')}): let them end, or cancel them (DELETE /v1/admin/index-jobs/<id>), and try again.`
+      if (jobs.length > 0) throw conflict('name', message)
       await storeOf(this.#dir).files.write(removalMark(location), '')
       await removeAlias(location)
       await removeFiles(location, this.#belongings)

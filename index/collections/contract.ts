@@ -83,9 +83,6 @@ export interface Collections {
 /** The same error for a missing collection and one that the caller may not use, so that names are not disclosed. */
 export function unknownCollection(name: string, field = 'collection'): CodedError {
   const shown = name.slice(0, 64)
-  return new CodedError(
-    'unknown_collection',
-    `There is no collection "${shown}": GET /v1/collections lists those that you may use, and an admin makes it with PUT /v1/collections/${shown}, or with \`cepe index add <file> --collection ${shown}\`.`,
-    { field },
-  )
+  const message = `There is no collection "${shown}": GET /v1/collections lists those that you may use, and an admin makes it with PUT /v1/collections/${shown}, or with \`cepe index add <file> --collection ${shown}\`.`
+  return new CodedError('unknown_collection', message, { field })
 }

@@ -15,6 +15,17 @@ export function markedEncoding(bytes: Uint8Array): string | undefined {
   return MARKS.find(([, mark]) => mark.every((byte, i) => bytes[i] === byte))?.[0]
 }
 
+/** Share of zero bytes that shows UTF-16, and how many times as many of them are at even places as at odd ones, or the reverse. */
+const ZEROS = { share: 0.3, apart: 2 }
+
+/** The encoding of a text of UTF-16 without byte order mark, by its beginning; undefined for other bytes. */
+export function unmarkedUtf16(start: Uint8Array): 'utf-16le' | 'utf-16be' | undefined {
+  const [even = 0, odd = 0] = [0, 1].map((parity) => start.filter((byte, i) => i % 2 === parity && byte === 0).length)
+  const isApart = Math.max(even, odd) > ZEROS.apart * Math.min(even, odd)
+  if (!isApart || even + odd <= ZEROS.share * start.length) return undefined
+  return odd > even ? 'utf-16le' : 'utf-16be'
+}
+
 /** Letters of Windows-1252 in place of the control characters that a text has where it was decoded as ISO-8859-1. */
 export function withWindowsLetters(text: string): string {
   return text.replace(/[\u0080-\u009f]/g, (code) => WINDOWS_LETTERS.charAt(code.charCodeAt(0) - FIRST))

@@ -12,11 +12,8 @@ export function gunzip(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 export function unzstd(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   // Older versions lack the function, whatever the types state.
   const { createZstdDecompress: create } = zlib as Partial<typeof zlib>
-  if (create === undefined)
-    throw invalidCorpus(
-      'file',
-      `The file is compressed with zstd, which Node.js ${process.version} does not read: unpack it, compress it with gzip, or run Node.js 22.15 or newer.`,
-    )
+  const message = `The file is compressed with zstd, which Node.js ${process.version} does not read: unpack it, compress it with gzip, or run Node.js 22.15 or newer.`
+  if (create === undefined) throw invalidCorpus('file', message)
   return expanded(bytes, create(), 'zstd')
 }
 

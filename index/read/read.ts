@@ -11,7 +11,7 @@ import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, 
 import { readTsv } from './formats/tsv.ts'
 import { READ_LIMITS, type RawRow, type ReadItem, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
-import { markedEncoding, strictDecoder } from './decode.ts'
+import { markedEncoding, strictDecoder, unmarkedUtf16 } from './decode.ts'
 import { attempt, CodedError, invalidCorpus, notFound, osCode } from '../../base/errors.ts'
 import { fileBytes, readLines } from '../../base/files.ts'
 
@@ -52,11 +52,6 @@ async function* toUtf8WhereNeeded(bytes: AsyncIterable<Buffer>, encoding: string
   }
 }
 
-/** How a text of UTF-16 without byte order mark begins. */
-const UTF16 = [
-  ['utf-16le', /^(?:[^\0]\0){2}/],
-  ['utf-16be', /^(?:\0[^\0]){2}/],
-] as const
 /** Bytes read to detect the format. */
 const HEAD = 4096
 
@@ -128,7 +123,7 @@ async function* plainText(bytes: AsyncIterable<Buffer>, encoding?: string): Asyn
   const outer = await peek(bytes, 4)
   const expanded = isGzip(outer.head) ? gunzip(outer.all) : isZstd(outer.head) ? unzstd(outer.all) : outer.all
   const { head, all } = await peek(expanded, 4)
-  const utf16 = markedEncoding(head) ?? UTF16.find(([, start]) => start.test(head.toString('latin1')))?.[0]
+  const utf16 = markedEncoding(head) ?? unmarkedUtf16(head)
   if (utf16?.startsWith('utf-16') === true) yield* toUtf8(all, utf16)
   else yield* encoding === undefined || isParquet(head) ? all : toUtf8WhereNeeded(all, encoding)
 }
@@ -141,12 +136,8 @@ async function* plainText(bytes: AsyncIterable<Buffer>, encoding?: string): Asyn
  */
 export async function* readPassages(bytes: AsyncIterable<Buffer>, options: ReadOptions = {}): AsyncGenerator<ReadItem> {
   const { head, all } = await peek(plainText(bytes, options.encoding), HEAD)
-  if (isParquet(head) || options.format === 'parquet')
-    throw new CodedError(
-      'unsupported_media_type',
-      'Parquet cannot be read from a stream or from gzip. Over HTTP, put the file into the import folder and name it.',
-      { field: 'format' },
-    )
+  const message = 'Parquet cannot be read from a stream or from gzip. Over HTTP, put the file into the import folder and name it.'
+  if (isParquet(head) || options.format === 'parquet') throw new CodedError('unsupported_media_type', message, { field: 'format' })
   const foreign = foreignKind(head)
   if (foreign !== undefined) throw invalidCorpus('file', `The file ${foreign}.`)
   let items = 0

@@ -47,11 +47,8 @@ async function copyFile(to: string, source: string, target: string, sums: Readon
   await makeFolder(dirname(target))
   try {
     await storeOf(source).files.download(source, aside)
-    if (sums !== undefined && !sums.has(await sha256OfFile(aside)))
-      throw new CodedError(
-        'index_invalid',
-        `${source} has changed since it was committed (SHA-256): run cepe index verify where the table is stored.`,
-      )
+    const message = `${source} has changed since it was committed (SHA-256): run cepe index verify where the table is stored.`
+    if (sums !== undefined && !sums.has(await sha256OfFile(aside))) throw new CodedError('index_invalid', message)
     await rename(aside, target)
   } catch (error) {
     await rm(aside, { force: true })

@@ -63,10 +63,7 @@ export async function countedRows(table: Table): Promise<number> {
     rows += batch.numRows
   }
   const wanted = await table.countRows()
-  if (rows !== wanted || ids.size !== rows)
-    throw invalidIndex(
-      table.storedAs,
-      `The table ${table.storedAs} has ${rows} of ${wanted} rows and ${ids.size} distinct ids: it is not used.`,
-    )
+  const message = `The table ${table.storedAs} has ${rows} of ${wanted} rows and ${ids.size} distinct ids: it is not used.`
+  if (rows !== wanted || ids.size !== rows) throw invalidIndex(table.storedAs, message)
   return rows
 }

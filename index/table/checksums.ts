@@ -66,7 +66,6 @@ async function readList(path: string, recorded = new Map<string, Set<string>>())
 
 /** Records the checksums of new files of one table in a folder. */
 export class Checksums {
-  readonly #folder: string
   #list = `${randomUUID()}${SUFFIX}`
   /** Lines added to the list. */
   #lines = 0
@@ -75,9 +74,7 @@ export class Checksums {
   readonly #recorded = new Map<string, ReadonlySet<string>>()
   #later: Promise<void> = Promise.resolve()
 
-  constructor(folder: string) {
-    this.#folder = folder
-  }
+  constructor(private readonly folder: string) {}
 
   /**
    * Hashes new files once and records their checksums; large files, if wanted, after the function has resolved. The files are committed
@@ -85,7 +82,7 @@ export class Checksums {
    * @returns false if it was: call again later
    */
   async add(paths: readonly string[], withLarge = true): Promise<boolean> {
-    const files = paths.map((path) => pathInTable(this.#folder, path)).filter((file) => isChecked(file) && !this.#recorded.has(file))
+    const files = paths.map((path) => pathInTable(this.folder, path)).filter((file) => isChecked(file) && !this.#recorded.has(file))
     const [small, large]: [string[], string[]] = [[], []]
     for (const file of files) (((await this.#sizeOf(file)) ?? 0) <= SMALL_BYTES ? small : large).push(file)
     if (withLarge && large.length > 0) this.#later = this.#later.then(() => this.#record(large)).catch(() => undefined)
@@ -97,7 +94,7 @@ export class Checksums {
 
   /** True if a checksum of the file is recorded, as of the last `read`. */
   has(path: string): boolean {
-    return this.#recorded.has(pathInTable(this.#folder, path))
+    return this.#recorded.has(pathInTable(this.folder, path))
   }
 
   /** Resolves when large files have their checksums too. */
@@ -109,15 +106,15 @@ export class Checksums {
     const found = new Map<string, ReadonlySet<string>>()
     let lines = ''
     for (const file of files) {
-      const sha256 = await orAbsent(sha256OfFile(join(this.#folder, file)))
+      const sha256 = await orAbsent(sha256OfFile(join(this.folder, file)))
       if (sha256 === undefined) continue
       found.set(file, new Set([sha256]))
       lines += `\n${JSON.stringify({ file, sha256 })}`
     }
     if (lines === '') return
-    await makeFolder(join(this.#folder, CHECKSUMS))
+    await makeFolder(join(this.folder, CHECKSUMS))
     // Not fsynced: a line lost in a power failure leaves a file without checksum, not with a wrong one.
-    await appendFile(join(this.#folder, CHECKSUMS, this.#list), lines)
+    await appendFile(join(this.folder, CHECKSUMS, this.#list), lines)
     for (const [file, sums] of found) this.#recorded.set(file, sums)
     this.#lines += found.size
     if (this.#lines >= MOST_LINES) await this.#beginList()
@@ -125,7 +122,7 @@ export class Checksums {
 
   /** Replaces this process's list with one of the files that are still there. */
   async #beginList(): Promise<void> {
-    const old = join(this.#folder, CHECKSUMS, this.#list)
+    const old = join(this.folder, CHECKSUMS, this.#list)
     const own = await readList(old)
     this.#list = `${randomUUID()}${SUFFIX}`
     this.#lines = 0
@@ -133,14 +130,14 @@ export class Checksums {
     for (const [file, sums] of own)
       if ((await this.#sizeOf(file)) === undefined) this.#recorded.delete(file)
       else for (const sha256 of sums) lines += `\n${JSON.stringify({ file, sha256 })}`
-    await storeOf(old).files.write(join(this.#folder, CHECKSUMS, this.#list), lines)
+    await storeOf(old).files.write(join(this.folder, CHECKSUMS, this.#list), lines)
     await rm(old, { force: true })
   }
 
   /** Reads checksums recorded by other processes. Their large files are not hashed again. */
   async read(): Promise<void> {
-    for (const name of (await orAbsent(readdir(join(this.#folder, CHECKSUMS)))) ?? []) {
-      const path = join(this.#folder, CHECKSUMS, name)
+    for (const name of (await orAbsent(readdir(join(this.folder, CHECKSUMS)))) ?? []) {
+      const path = join(this.folder, CHECKSUMS, name)
       const size = await this.#sizeOf(join(CHECKSUMS, name))
       if (!name.endsWith(SUFFIX) || name === this.#list || size === undefined || this.#read.get(name) === size) continue
       this.#read.set(name, size)
@@ -158,6 +155,6 @@ export class Checksums {
   }
 
   async #sizeOf(file: string): Promise<number | undefined> {
-    return (await orAbsent(stat(join(this.#folder, file))))?.size
+    return (await orAbsent(stat(join(this.folder, file))))?.size
   }
 }

@@ -137,12 +137,8 @@ export async function writing<T>(table: Table, write: () => Promise<T>): Promise
       await locks.check(table.dir)
       if (isDiskFull(error)) inFolder(table.dir)(error)
       if (!isCommitConflict(error)) throw error
-      if (attempt === ATTEMPTS)
-        throw conflict(
-          table.storedAs,
-          `Other writers committed to ${table.storedAs} first, ${ATTEMPTS} times in a row: try again later.`,
-          error,
-        )
+      const message = `Other writers committed to ${table.storedAs} first, ${ATTEMPTS} times in a row: try again later.`
+      if (attempt === ATTEMPTS) throw conflict(table.storedAs, message, error)
       await new Promise((resolve) => setTimeout(resolve, 2 ** attempt * (5 + Math.random() * 5)))
       await table.checkoutLatest()
     }

@@ -9,16 +9,10 @@ export function unknownVersion(
   { schemaVersion, requiredVersion }: Pick<TableMetadata, 'schemaVersion' | 'requiredVersion'>,
   known = SCHEMA_VERSION,
 ): CodedError | undefined {
-  if (requiredVersion > known)
-    return invalidIndex(
-      'table',
-      `The table "${name}" was made for newer software (schema version ${requiredVersion}, this one supports ${known}). The table is sound: update this software.`,
-    )
-  if (schemaVersion < base.version)
-    return invalidIndex(
-      'table',
-      `The table "${name}" has schema version ${schemaVersion}, which belongs to no release; this software reads ${base.version} and later: index its corpus again, into another table (CEPE_TABLE).`,
-    )
+  const newer = `The table "${name}" was made for newer software (schema version ${requiredVersion}, this one supports ${known}). The table is sound: update this software.`
+  if (requiredVersion > known) return invalidIndex('table', newer)
+  const unreleased = `The table "${name}" has schema version ${schemaVersion}, which belongs to no release; this software reads ${base.version} and later: index its corpus again, into another table (CEPE_TABLE).`
+  if (schemaVersion < base.version) return invalidIndex('table', unreleased)
   return undefined
 }
 

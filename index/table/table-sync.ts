@@ -10,15 +10,13 @@ import { newestVersion, VERSIONS } from './manifest.ts'
  * show what was durable. Does nothing if the store is durable.
  */
 export class TableSync {
-  readonly #folder: string
   /** Durable files. */
   readonly #known = new Set<string>()
-  readonly #checksums: Checksums | undefined
 
-  private constructor(folder: string, checksums?: Checksums) {
-    this.#folder = folder
-    this.#checksums = checksums
-  }
+  private constructor(
+    private readonly folder: string,
+    private readonly checksums?: Checksums,
+  ) {}
 
   /**
    * For a table that other processes wrote: makes its newest version durable, unless a file of it is missing. Large files without a
@@ -50,7 +48,7 @@ export class TableSync {
   /** As `flush`, and also waits for the checksums of large files. */
   async flushWithChecksums(): Promise<void> {
     await this.flush()
-    await this.#checksums?.settled()
+    await this.checksums?.settled()
   }
 
   /**
@@ -59,20 +57,18 @@ export class TableSync {
    * @returns a function that fsyncs them, concurrently with later writes, whose files the next call covers
    */
   async written(large = true): Promise<() => Promise<void>> {
-    if (storeOf(this.#folder).durable) return () => Promise.resolve()
-    await this.#checksums?.read().catch(() => undefined)
+    if (storeOf(this.folder).durable) return () => Promise.resolve()
+    await this.checksums?.read().catch(() => undefined)
     // First: a manifest that is listed has its files, which a concurrent commit writes before it.
-    const manifests = new Set(await filesUnder(join(this.#folder, VERSIONS)))
+    const manifests = new Set(await filesUnder(join(this.folder, VERSIONS)))
     const isFresh = (file: string): boolean =>
-      !this.#known.has(file) &&
-      (dirname(file) !== join(this.#folder, VERSIONS) || manifests.has(file)) &&
-      this.#checksums?.has(file) !== true
-    const fresh = (await filesUnder(this.#folder)).filter(isFresh)
+      !this.#known.has(file) && (dirname(file) !== join(this.folder, VERSIONS) || manifests.has(file)) && this.checksums?.has(file) !== true
+    const fresh = (await filesUnder(this.folder)).filter(isFresh)
     return async () => {
       const folders = new Set(fresh.map((file) => dirname(file)))
       await Promise.all(fresh.map(syncPath))
-      await Promise.all([...folders, this.#folder, dirname(this.#folder)].map(syncPath))
-      if ((await this.#checksums?.add(fresh, large)) === false) return
+      await Promise.all([...folders, this.folder, dirname(this.folder)].map(syncPath))
+      if ((await this.checksums?.add(fresh, large)) === false) return
       for (const file of fresh) this.#known.add(file)
     }
   }

@@ -48,11 +48,8 @@ const EXAMPLES = 3
 export async function giveVectors(shardDir: ShardDir, options: GiveOptions) {
   const { madeBy, sameModel, model } = options
   checkShardDirModel(shardDir, model)
-  if (madeBy !== shardDir.model && !sameModel)
-    throw invalidIndex(
-      '--made-by',
-      `The vectors are of ${madeBy} (--made-by), the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`,
-    )
+  const message = `The vectors are of ${madeBy} (--made-by), the plan is for ${shardDir.model}: vectors of different models cannot be compared. If it is the same model (in another precision or another software), say so with --same-model; a sample is compared in any case.`
+  if (madeBy !== shardDir.model && !sameModel) throw invalidIndex('--made-by', message)
   await makeFolder(options.work)
   await using work = await workFolder(options.work)
   try {

@@ -46,11 +46,8 @@ async function rowsById(sources: readonly VectorSource[], signal: AbortSignal, o
     }
     if (rows < end) throw miscounted(source, 'fewer')
   }
-  if (doubles > 0)
-    throw invalidCorpus(
-      'id',
-      `${doubles} ids occur more than once in the vector files (${doubled.join(', ')}): a passage has one vector. Nothing was written.`,
-    )
+  const message = `${doubles} ids occur more than once in the vector files (${doubled.join(', ')}): a passage has one vector. Nothing was written.`
+  if (doubles > 0) throw invalidCorpus('id', message)
   return byId
 }
 

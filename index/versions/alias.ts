@@ -83,10 +83,8 @@ export async function readAlias(location: TableLocation): Promise<string | undef
     found.set(dir, { identity, tables: tables.add(table) })
     return value.stored_as
   }
-  throw invalidIndex(
-    path,
-    `${path} is damaged: its value should be {"stored_as": "<a folder next to it that begins with ${table}., without .lance>"}.`,
-  )
+  const message = `${path} is damaged: its value should be {"stored_as": "<a folder next to it that begins with ${table}., without .lance>"}.`
+  throw invalidIndex(path, message)
 }
 
 /** Error for stored tables with passages that neither an alias nor a job nor a removal refers to; undefined if there are none. */
@@ -98,10 +96,8 @@ export async function namelessTables(location: TableLocation): Promise<CodedErro
     if (ofJobs.includes(storedAs) || (await bytesUnder(within(tableFolder(dir, storedAs), 'data'))) === 0) continue
     if ((await files.read(removalMark(location))) !== undefined) return undefined
     const file = `${table}.alias.json`
-    return invalidIndex(
-      file,
-      `${file} is missing, and ${storedAs}${LANCE} in ${dir} has passages: if the file was lost, restore it, as {"stored_as": "${storedAs}"}; if that folder is the rest of an interrupted copy, remove it. \`cepe index add --replace <file> --collection ${table}\` begins a new collection.`,
-    )
+    const message = `${file} is missing, and ${storedAs}${LANCE} in ${dir} has passages: if the file was lost, restore it, as {"stored_as": "${storedAs}"}; if that folder is the rest of an interrupted copy, remove it. \`cepe index add --replace <file> --collection ${table}\` begins a new collection.`
+    return invalidIndex(file, message)
   }
   return undefined
 }

@@ -50,10 +50,8 @@ export function fitModel(name: string, metadata: TableMetadata, models: Models):
 export function unfitSchema(name: string, metadata: TableMetadata): CodedError | undefined {
   const unknown = unknownVersion(name, metadata)
   if (unknown !== undefined || metadata.schemaVersion >= SCHEMA_VERSION) return unknown
-  return invalidIndex(
-    'table',
-    `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate --collection ${name}\`, which keeps every passage.`,
-  )
+  const message = `The table "${name}" has schema version ${metadata.schemaVersion}, this software needs ${SCHEMA_VERSION}: run \`cepe migrate --collection ${name}\`, which keeps every passage.`
+  return invalidIndex('table', message)
 }
 
 /** Reads the table's metadata after automatic migrations (none when read-only). */

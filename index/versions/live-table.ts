@@ -107,8 +107,6 @@ interface Incompatible {
  * previous one serves until its files are gone.
  */
 export class LiveTable {
-  readonly #options: LiveTableOptions
-  readonly #connection: Connection
   #held: { readonly live: Live; readonly stamp: string } | undefined
   /** Why the table cannot be used, by the last completed check. */
   #verdict: Incompatible | undefined
@@ -125,16 +123,16 @@ export class LiveTable {
   /** The table in which the last look found no file missing. */
   #whole: { readonly storedAs: string; readonly at: number } | undefined
 
-  constructor(connection: Connection, options: LiveTableOptions) {
-    this.#connection = connection
-    this.#options = options
-  }
+  constructor(
+    private readonly connection: Connection,
+    private readonly options: LiveTableOptions,
+  ) {}
 
   /** The live table; undefined if there is none yet. @throws index_invalid if model or schema are incompatible */
   async find(): Promise<Live | undefined> {
     const held = this.#held?.live
     if (held === undefined || this.#verdict !== undefined) return this.refresh()
-    if (performance.now() - this.#checkedAt >= this.#options.consistencyMs) this.#look()
+    if (performance.now() - this.#checkedAt >= this.options.consistencyMs) this.#look()
     return held
   }
 
@@ -161,7 +159,7 @@ export class LiveTable {
    * @throws store_unavailable, index_missing, index_invalid
    */
   async check(): Promise<Date | undefined> {
-    const { dir, readOnly } = this.#options
+    const { dir, readOnly } = this.options
     const { storedAs } = (await this.getTexts()).table
     if (readOnly !== true && !storeOf(dir).durable) await access(dir, constants.W_OK)
     const isFresh = storeOf(dir).slowReads && this.#whole?.storedAs === storedAs && performance.now() - this.#whole.at < WHOLE_MS
@@ -173,15 +171,15 @@ export class LiveTable {
 
   /** Maps an error of an operation on the table to its cause. @param storedAs the table that was read */
   async explained(error: unknown, storedAs = this.#held?.live.table.storedAs): Promise<Error> {
-    const { dir, removed } = this.#options
+    const { dir, removed } = this.options
     const isKnown = error instanceof CodedError
     if (isKnown && (removed === undefined || !['index_missing', 'index_invalid'].includes(error.code))) return error
     const findCause = async (): Promise<Error | undefined> => {
       await checkFolder(dir)
-      if (removed !== undefined && (await readAlias(this.#options)) === undefined) return removed()
-      await checkTable(this.#options)
+      if (removed !== undefined && (await readAlias(this.options)) === undefined) return removed()
+      await checkTable(this.options)
       if (isKnown || storedAs === undefined) return undefined
-      if ((await storedNameOf(this.#options)) === storedAs) return damageOf(dir, storedAs)
+      if ((await storedNameOf(this.options)) === storedAs) return damageOf(dir, storedAs)
       await this.refresh()
       return new CodedError('store_unavailable', 'The table was replaced while it was read: try again.', { retryAfterS: 1 })
     }
@@ -194,7 +192,7 @@ export class LiveTable {
     // The watch keeps checking.
     if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
     const live = await this.find()
-    if (live === undefined) throw await missingTable(this.#options)
+    if (live === undefined) throw await missingTable(this.options)
     return live
   }
 
@@ -209,10 +207,10 @@ export class LiveTable {
    */
   async getForWriting(): Promise<ForWriting<Live>> {
     this.#checkWritable()
-    const { table, removed, onWarning } = this.#options
-    const isMissing = removed === undefined && (await readAlias(this.#options)) === undefined
-    const isFirst = isMissing && (await lostTable(this.#options)) === undefined
-    if (isFirst && (await createLiveTable(this.#connection, this.#options)))
+    const { table, removed, onWarning } = this.options
+    const isMissing = removed === undefined && (await readAlias(this.options)) === undefined
+    const isFirst = isMissing && (await lostTable(this.options)) === undefined
+    if (isFirst && (await createLiveTable(this.connection, this.options)))
       onWarning(`The table "${table}" did not exist and was created, empty.`)
     return this.#forWriting(await this.#newest())
   }
@@ -224,16 +222,16 @@ export class LiveTable {
   }
 
   #checkWritable(): void {
-    if (this.#options.readOnly === true)
+    if (this.options.readOnly === true)
       throw new CodedError('forbidden', 'This process has read-only access to the index: send changes to the indexer.')
   }
 
   /** The table that the alias points at now. */
   async #newest(): Promise<Live> {
-    const storedAs = await readAlias(this.#options)
+    const storedAs = await readAlias(this.options)
     const held = this.#verdict === undefined ? this.#held?.live : undefined
     const live = held !== undefined && storedAs === held.table.storedAs ? held : await this.refresh()
-    if (live === undefined) throw await missingTable(this.#options)
+    if (live === undefined) throw await missingTable(this.options)
     return live
   }
 
@@ -248,7 +246,7 @@ export class LiveTable {
   }
 
   async #forWriting<Of extends LiveTexts>(live: Of): Promise<ForWriting<Of>> {
-    const { dir } = this.#options
+    const { dir } = this.options
     const writable = storeOf(dir).locksCanBeLost ? { ...live, table: await this.#writable(live.table.storedAs) } : live
     // A merge reads the rows of its handle's version: it must be the newest.
     await writable.table.checkoutLatest()
@@ -258,7 +256,7 @@ export class LiveTable {
   /** If locks can be lost: a handle that only writers refresh. */
   async #writable(storedAs: string): Promise<Table> {
     if (this.#written?.storedAs === storedAs) return this.#written
-    const { dir, onWarning } = this.#options
+    const { dir, onWarning } = this.options
     this.#writing ??= await connectForWriting(dir)
     this.#written?.close()
     this.#written = await openStored(this.#writing, storedAs, { onWarning })
@@ -287,7 +285,7 @@ export class LiveTable {
       () => (this.#trouble = undefined),
       (error: unknown) => {
         // Logged once per problem: an unavailable store is polled twice a second.
-        if (this.#trouble !== messageOf(error)) this.#options.onWarning(messageOf(error))
+        if (this.#trouble !== messageOf(error)) this.options.onWarning(messageOf(error))
         this.#trouble = messageOf(error)
       },
     )
@@ -295,7 +293,7 @@ export class LiveTable {
 
   async #check(): Promise<Live | undefined> {
     const began = performance.now()
-    const stamp = await aliasStamp(this.#options)
+    const stamp = await aliasStamp(this.options)
     const { live } = this.#held?.stamp === stamp ? this.#held : {}
     const found = live === undefined ? await this.#open() : await this.#checkCompatible(live.table, live.sync)
     if (found !== undefined && 'error' in found) {
@@ -311,7 +309,7 @@ export class LiveTable {
 
   /** Reads a table's metadata, and checks whether the loaded models can search it. @param known if it was opened before */
   async #checkCompatible(table: Table, known?: TableSync): Promise<Live | Incompatible> {
-    const { table: name, dir, readOnly } = this.#options
+    const { table: name, dir, readOnly } = this.options
     const { storedAs } = table
     const folder = tableFolder(dir, storedAs)
     const metadata = await migratedMetadata(table, readOnly)
@@ -319,7 +317,7 @@ export class LiveTable {
     if (error !== undefined) return { error, storedAs }
     const sync = known ?? (readOnly === true ? TableSync.ofCopy(folder) : await TableSync.start(folder))
     const texts = { table, metadata, sync }
-    const model = (await this.#adopted(texts)) ?? fitModel(name, metadata, this.#options)
+    const model = (await this.#adopted(texts)) ?? fitModel(name, metadata, this.options)
     return model instanceof CodedError ? { error: model, storedAs, texts } : { ...texts, metadata: { ...metadata, model: model.id }, model }
   }
 
@@ -328,8 +326,8 @@ export class LiveTable {
    * @returns the model; undefined if they are not, or the builds are unrelated
    */
   async #adopted({ table, metadata, sync }: LiveTexts): Promise<EmbeddingModel | undefined> {
-    const { embedOf, onWarning, readOnly } = this.#options
-    const model = relatedModel(metadata, allModels(this.#options))
+    const { embedOf, onWarning, readOnly } = this.options
+    const model = relatedModel(metadata, allModels(this.options))
     const embed = model?.id === metadata.model ? undefined : model && embedOf?.(model)
     if (model === undefined || embed === undefined) return undefined
     const { storedAs } = table
@@ -351,11 +349,11 @@ export class LiveTable {
 
   /** Opens the table that the alias points at. */
   async #open(): Promise<Live | Incompatible | undefined> {
-    const { onWarning, readOnly } = this.#options
-    const storedAs = await readAlias(this.#options)
+    const { onWarning, readOnly } = this.options
+    const storedAs = await readAlias(this.options)
     if (storedAs === undefined) return undefined
     const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.table.storedAs === storedAs)
-    const table = opened?.table ?? (await openStored(this.#connection, storedAs, { onWarning: readOnly ? undefined : onWarning }))
+    const table = opened?.table ?? (await openStored(this.connection, storedAs, { onWarning: readOnly ? undefined : onWarning }))
     const found = await this.#checkCompatible(table, opened?.sync)
     if (opened !== undefined) return found
     if ('error' in found) {

@@ -84,11 +84,8 @@ export async function openStored(
     // A checksum shows that the version is durable: its damage is no trace of a power loss.
     const isAcknowledged = [newest.manifest, ...newest.broken].some((file) => recorded.has(file))
     if (newest.older === undefined || (isAcknowledged && !unused)) throw await damageTo(dir, storedAs, lost)
-    if (onWarning === undefined)
-      throw invalidIndex(
-        lost,
-        `${lost} of ${storedAs} is incomplete, as after a power loss: start the service that writes the index, which rolls back to the version before.`,
-      )
+    const message = `${lost} of ${storedAs} is incomplete, as after a power loss: start the service that writes the index, which rolls back to the version before.`
+    if (onWarning === undefined) throw invalidIndex(lost, message)
     await putAside(folder, newest.manifest)
     // They name versions that are written again.
     if (unused) await storeOf(dir).files.removeTree(join(folder, CHECKSUMS))

@@ -33,11 +33,8 @@ function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
     const info = tensors.get(tensor)
     const other = `the adapter ${adapter.name} is of another base`
     if (info === undefined) throw invalid(`${other}: ${name} has no tensor ${tensor}; give the adapter's own base`, tensor)
-    if (info.shape.length !== 2 || info.shape[0] !== outs || info.shape[1] !== ins)
-      throw invalid(
-        `${other}: its ${tensor} is [${outs}, ${ins}], that of ${name} [${info.shape.join(', ')}]; give the adapter's own base`,
-        tensor,
-      )
+    const message = `${other}: its ${tensor} is [${outs}, ${ins}], that of ${name} [${info.shape.join(', ')}]; give the adapter's own base`
+    if (info.shape.length !== 2 || info.shape[0] !== outs || info.shape[1] !== ins) throw invalid(message, tensor)
   }
 }
 

@@ -114,11 +114,8 @@ function pairOf(file: WeightFile, module: string, { A, B }: Halves, { rank, fact
   if (A === undefined || B === undefined)
     throw invalid(`${WEIGHTS_FILE}: ${module} has no lora_${A ? 'B' : 'A'}; save the adapter again`, module)
   const [[ranksA = 0, ins = 0], [outs = 0, ranksB = 0]] = [A.shape, B.shape]
-  if (A.shape.length !== 2 || B.shape.length !== 2 || ranksA !== rank || ranksB !== rank)
-    throw invalid(
-      `${WEIGHTS_FILE}: ${module} has lora_A [${A.shape.join(', ')}] and lora_B [${B.shape.join(', ')}], ${ADAPTER_CONFIG_FILE} says rank ${rank}; the files do not belong together: save the adapter again`,
-      module,
-    )
+  const message = `${WEIGHTS_FILE}: ${module} has lora_A [${A.shape.join(', ')}] and lora_B [${B.shape.join(', ')}], ${ADAPTER_CONFIG_FILE} says rank ${rank}; the files do not belong together: save the adapter again`
+  if (A.shape.length !== 2 || B.shape.length !== 2 || ranksA !== rank || ranksB !== rank) throw invalid(message, module)
   const read = async (tensor: TensorInfo): Promise<Float32Array> => toF32(tensor.name, await readTensor(file, tensor))
   /** A [rank,in] and B [out,rank]; each call reads them again. */
   const readBoth = async () => ({ a: await read(A), b: await read(B) })

@@ -9,31 +9,26 @@ import { floatWeight, int8Weights, quantizedWeights, type Int8Use } from './weig
 
 /** A checkpoint's tensors as values of one graph, under a prefix that is also the scope of nodes: all names are the checkpoint's own. */
 export class Params {
-  readonly graph: Graph
-  readonly precision: Precision
-  readonly #checkpoint: Checkpoint
-  readonly #prefix: string
-
-  constructor(graph: Graph, checkpoint: Checkpoint, precision: Precision, prefix = '') {
-    this.graph = graph
-    this.precision = precision
-    this.#checkpoint = checkpoint
-    this.#prefix = prefix
-  }
+  constructor(
+    readonly graph: Graph,
+    private readonly checkpoint: Checkpoint,
+    readonly precision: Precision,
+    private readonly prefix = '',
+  ) {}
 
   /** Descends into a module: `in('self_attn', (p) => ...)`. */
   in<T>(module: string, write: (params: Params) => T): T {
-    return this.graph.scope(module, () => write(new Params(this.graph, this.#checkpoint, this.precision, `${this.#prefix}${module}.`)))
+    return this.graph.scope(module, () => write(new Params(this.graph, this.checkpoint, this.precision, `${this.prefix}${module}.`)))
   }
 
   /** A tensor in the precision's float type and the checkpoint's shape. */
   tensor(name: string): Value {
-    return this.graph.weight(floatWeight(this.#checkpoint, this.#info(name), this.precision.float))
+    return this.graph.weight(floatWeight(this.checkpoint, this.#info(name), this.precision.float))
   }
 
   /** The same checkpoint with another form of matrices. */
   with(matrices: MatrixForm): Params {
-    return new Params(this.graph, this.#checkpoint, { ...this.precision, matrices }, this.#prefix)
+    return new Params(this.graph, this.checkpoint, { ...this.precision, matrices }, this.prefix)
   }
 
   /**
@@ -43,7 +38,7 @@ export class Params {
   byHead(x: Value, name: string, heads: number, { transB }: { transB: boolean }): Value {
     return this.in(name, (p) => {
       if (p.precision.context) return int8HeadProduct(x, p.#int8({ kind: transB ? 'heads' : 'heads-in', heads }))
-      const weight = floatWeight(this.#checkpoint, p.#info('weight'), p.precision.float)
+      const weight = floatWeight(this.checkpoint, p.#info('weight'), p.precision.float)
       const [rows = 0, columns = 0] = weight.shape
       // A matrix [heads*head_dim, in] viewed as [heads, head_dim, in]: the same bytes.
       const matrices = this.graph.weight({ ...weight, name: `${weight.name}.heads`, shape: [heads, rows / heads, columns] })
@@ -55,7 +50,7 @@ export class Params {
   embedding(name: string, ids: Value): Value {
     return this.in(name, (p) => {
       const { float, table } = this.precision
-      const weight = floatWeight(this.#checkpoint, p.#info('weight'), table)
+      const weight = floatWeight(this.checkpoint, p.#info('weight'), table)
       return cast(gather(this.graph.weight(table === float ? weight : { ...weight, name: `${weight.name}.${table}` }), ids), float)
     })
   }
@@ -86,14 +81,14 @@ export class Params {
   }
 
   #int8(use: Int8Use): Int8 {
-    const { values, scales } = int8Weights(this.#checkpoint, this.#info('weight'), use)
+    const { values, scales } = int8Weights(this.checkpoint, this.#info('weight'), use)
     return { values: this.graph.weight(values), scales: this.graph.weight(scales) }
   }
 
   #blocks(x: Value, { bits, blockSize }: BlockForm, bias: Value | null): Value {
     const info = this.#info('weight')
     const [outSize = 0, inSize = 0] = info.shape
-    const weights = quantizedWeights(this.#checkpoint, info, { bits, blockSize, scaleElem: this.precision.float })
+    const weights = quantizedWeights(this.checkpoint, info, { bits, blockSize, scaleElem: this.precision.float })
     const matrix = {
       values: this.graph.weight(weights.values),
       scales: this.graph.weight(weights.scales),
@@ -107,9 +102,9 @@ export class Params {
   }
 
   #info(name: string): TensorInfo {
-    const full = `${this.#prefix}${name}`
-    const info = this.#checkpoint.tensors.get(full)
-    if (!info) throw invalid(`tensor ${full} is missing from ${this.#checkpoint.name}; the checkpoint is incomplete`, full)
+    const full = `${this.prefix}${name}`
+    const info = this.checkpoint.tensors.get(full)
+    if (!info) throw invalid(`tensor ${full} is missing from ${this.checkpoint.name}; the checkpoint is incomplete`, full)
     return info
   }
 }

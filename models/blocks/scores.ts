@@ -16,8 +16,7 @@ export interface KeyValues {
  * the product three times slower.
  */
 export function scaleQueries(q: Value, headDim: number, scale = headDim ** -0.5): Value {
-  const scales = new Array<number>(headDim).fill(scale)
-  return mul(q, cast(f32s(q.graph, [headDim], scales), q.elem))
+  return mul(q, cast(f32s(q.graph, [headDim], new Array<number>(headDim).fill(scale)), q.elem))
 }
 
 /** cap tanh(x / cap). */

@@ -152,11 +152,8 @@ export function checkTensors(checkpoint: { readonly config: ModelConfig; readonl
   const { config, tensors } = checkpoint
   const expected = expectedTensors(config)
   const missing = [...expected.keys()].filter((name) => !tensors.has(name))
-  if (missing.length > 0)
-    throw invalid(
-      `the checkpoint lacks ${missing.length} of the ${expected.size} tensors that its config.json needs: ${listed(missing)}`,
-      missing[0],
-    )
+  const message = `the checkpoint lacks ${missing.length} of the ${expected.size} tensors that its config.json needs: ${listed(missing)}`
+  if (missing.length > 0) throw invalid(message, missing[0])
   const unexpected: string[] = []
   for (const [name, { shape, dtype }] of tensors) {
     const wanted = expected.get(name)

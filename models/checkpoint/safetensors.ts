@@ -42,11 +42,8 @@ function tensorInfo(name: string, entry: Static<typeof HeaderEntrySchema>, file:
   const [begin, end] = entry.data_offsets
   const bytes = end - begin
   const expected = elements === undefined ? undefined : elements * TENSOR_DTYPE_BYTES[entry.dtype]
-  if (bytes !== expected)
-    throw invalid(
-      `${where} [${entry.shape.join(', ')}] ${entry.dtype} needs ${expected ?? 'too many'} bytes, its data_offsets [${begin}, ${end}] hold ${bytes}`,
-      name,
-    )
+  const message = `${where} [${entry.shape.join(', ')}] ${entry.dtype} needs ${expected ?? 'too many'} bytes, its data_offsets [${begin}, ${end}] hold ${bytes}`
+  if (bytes !== expected) throw invalid(message, name)
   if (dataStart + end > file.size)
     throw invalid(`${where} ends at byte ${dataStart + end}, the file at ${file.size}; the download is incomplete`, name)
   return { name, dtype: entry.dtype, shape: entry.shape, file: file.path, offset: dataStart + begin, bytes }
@@ -81,11 +78,8 @@ export async function readSafetensorsIndex(file: WeightFile): Promise<WeightInde
     throw invalid(`${name}: header of ${length} bytes exceeds the limit of ${MAX_HEADER_BYTES}`, file.path)
   const headerBytes = Number(length)
   const dataStart = 8 + headerBytes
-  if (dataStart > file.size)
-    throw invalid(
-      `${name}: the header claims ${headerBytes} bytes, the file has ${file.size - 8} behind its length; the file is truncated`,
-      file.path,
-    )
+  const message = `${name}: the header claims ${headerBytes} bytes, the file has ${file.size - 8} behind its length; the file is truncated`
+  if (dataStart > file.size) throw invalid(message, file.path)
   const header = await file.read(8, headerBytes)
   const tensors: TensorInfo[] = []
   for (const [tensor, entry] of Object.entries(parseJsonObject(new TextDecoder().decode(header), name))) {

@@ -74,9 +74,8 @@ function torchHost(file: string): PickleHost {
     const shape = counts(size)
     const strides = counts(stride)
     if (!(storage instanceof Storage) || !isCount(offset) || shape === undefined || strides?.length !== shape.length) {
-      return refuse(
-        `a tensor is described by (${[storage, offset, size, stride].map(describePickle).join(', ')}) instead of storage, offset, shape and strides (at most ${MAX_DIMS} dimensions)`,
-      )
+      const message = `a tensor is described by (${[storage, offset, size, stride].map(describePickle).join(', ')}) instead of storage, offset, shape and strides (at most ${MAX_DIMS} dimensions)`
+      return refuse(message)
     }
     return new Tensor(storage, offset, shape, strides)
   }
@@ -129,11 +128,8 @@ function locateTensor(name: string, tensor: Tensor, file: WeightFile, entryOf: (
   const elements = elementCount(shape)
   if (elements === undefined || offset + elements > storage.elements)
     throw invalid(`${where} [${shape.join(', ')}] at ${offset} reaches beyond its storage of ${storage.elements} elements`, name)
-  if (elements > 0 && !isContiguous(shape, strides))
-    throw unsupported(
-      `${where} [${shape.join(', ')}] has the strides [${strides.join(', ')}]; only contiguous tensors are read: call .contiguous() and save it again`,
-      name,
-    )
+  const message = `${where} [${shape.join(', ')}] has the strides [${strides.join(', ')}]; only contiguous tensors are read: call .contiguous() and save it again`
+  if (elements > 0 && !isContiguous(shape, strides)) throw unsupported(message, name)
   return { name, dtype: storage.dtype, shape, file: file.path, offset: entry.offset + offset * size, bytes: elements * size }
 }
 
@@ -184,11 +180,8 @@ export async function readTorchIndex(file: WeightFile): Promise<WeightIndex> {
   if (state.entries.size > MAX_TENSORS) throw invalid(`${name} holds ${state.entries.size} tensors, more than ${MAX_TENSORS}`, file.path)
   const tensors: TensorInfo[] = []
   for (const [key, value] of state.entries) {
-    if (typeof key !== 'string' || !(value instanceof Tensor))
-      throw invalid(
-        `${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`,
-        file.path,
-      )
+    const message = `${name}: entry ${describePickle(key)} of the state dict is ${describePickle(value)}, not a tensor; save the bare state dict`
+    if (typeof key !== 'string' || !(value instanceof Tensor)) throw invalid(message, file.path)
     tensors.push(locateTensor(key, value, file, entryOf))
   }
   const unread = new Map(entries)

@@ -60,11 +60,8 @@ export async function readStoredZip(file: WeightFile): Promise<ReadonlyMap<strin
     return await readEntries(zip, file)
   } catch (thrown) {
     if (thrown instanceof CodedError) throw thrown
-    const reason = messageOf(thrown)
-    throw invalid(
-      `${basename(file.path)} is no readable zip (${reason}); it is damaged, or older than torch 1.6: load it in torch and save it again, best as safetensors`,
-      file.path,
-    )
+    const message = `${basename(file.path)} is no readable zip (${messageOf(thrown)}); it is damaged, or older than torch 1.6: load it in torch and save it again, best as safetensors`
+    throw invalid(message, file.path)
   } finally {
     zip?.close()
   }

@@ -170,10 +170,8 @@ async function openBase(dir: string, { base_model: file, base_revision: revision
   if (!/\.gguf$/i.test(file)) throw invalid(`config.json: base_model is ${file}; it must be a GGUF file in the same folder`, 'base_model')
   const base = await openGguf(join(dir, file))
   if (revision === undefined || revision === base.revision) return base
-  throw invalid(
-    `${file} has the revision ${base.revision}, config.json requires ${revision}: the adapters belong to another base; put that base into ${dir}`,
-    'base_revision',
-  )
+  const message = `${file} has the revision ${base.revision}, config.json requires ${revision}: the adapters belong to another base; put that base into ${dir}`
+  throw invalid(message, 'base_revision')
 }
 
 /**

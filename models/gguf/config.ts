@@ -21,11 +21,8 @@ const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
 function modelOf(metadata: Metadata) {
   const name = stringIn(metadata, ARCHITECTURE)
   if (name === undefined) throw invalid(`metadata ${ARCHITECTURE} is missing; convert the model again`, ARCHITECTURE)
-  if (!ARCHITECTURES.has(name))
-    throw unsupported(
-      `metadata ${ARCHITECTURE} is ${JSON.stringify(name)}; supported are ${[...ARCHITECTURES.keys()].join(', ')}: take another model, or ${HUGGING_FACE} where that is supported`,
-      ARCHITECTURE,
-    )
+  const message = `metadata ${ARCHITECTURE} is ${JSON.stringify(name)}; supported are ${[...ARCHITECTURES.keys()].join(', ')}: take another model, or ${HUGGING_FACE} where that is supported`
+  if (!ARCHITECTURES.has(name)) throw unsupported(message, ARCHITECTURE)
   const experts = numberIn(metadata, `${name}.expert_count`) ?? 0
   if (experts > 0) throw unsupported(`metadata ${name}.expert_count is ${experts}: take a model without experts`, `${name}.expert_count`)
   return { name, metadata }
@@ -68,11 +65,8 @@ function ropeScaling(model: OfModel): object | null {
 
 function checkRopeTensors({ tensors }: GgufHeader): void {
   const scaled = tensors.find(({ name }) => /^rope_(?:freqs|factors)/.test(name))?.name
-  if (scaled !== undefined)
-    throw unsupported(
-      `tensor ${JSON.stringify(scaled)} holds rotary frequencies scaled one by one (LLaMA 3.1 and later), which are not read of a GGUF file; ${HUGGING_FACE}`,
-      scaled,
-    )
+  const message = `tensor ${JSON.stringify(scaled)} holds rotary frequencies scaled one by one (LLaMA 3.1 and later), which are not read of a GGUF file; ${HUGGING_FACE}`
+  if (scaled !== undefined) throw unsupported(message, scaled)
 }
 
 /** Whether prompts begin with BOS: if the file does not tell, as in llama.cpp. */

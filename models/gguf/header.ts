@@ -46,11 +46,8 @@ function readMetadata(cursor: GgufCursor, count: number, file: string): Map<stri
 function readListed(cursor: GgufCursor, file: string) {
   const name = cursor.string()
   const dimensions = cursor.uint32()
-  if (dimensions > MAX_DIMENSIONS)
-    throw damagedFile(
-      `${file}: tensor ${JSON.stringify(name)} claims ${dimensions} dimensions; at most ${MAX_DIMENSIONS} are possible`,
-      name,
-    )
+  const message = `${file}: tensor ${JSON.stringify(name)} claims ${dimensions} dimensions; at most ${MAX_DIMENSIONS} are possible`
+  if (dimensions > MAX_DIMENSIONS) throw damagedFile(message, name)
   const dims = Array.from({ length: dimensions }, () => cursor.uint64())
   return { name, dims, typeId: cursor.uint32(), offset: cursor.uint64() }
 }
@@ -58,11 +55,8 @@ function readListed(cursor: GgufCursor, file: string) {
 function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, dataStart: number, alignment: number, file: WeightFile) {
   const at = `${basename(file.path)}: tensor ${JSON.stringify(name)}`
   const type = TYPES_BY_ID.get(typeId)
-  if (type === undefined)
-    throw unsupported(
-      `${at} is of the type ${OTHER_TYPES[typeId] ?? `number ${typeId}`}; supported are ${Object.keys(GGUF_TYPES).join(', ')}: take the model in one of these`,
-      name,
-    )
+  const unknownType = `${at} is of the type ${OTHER_TYPES[typeId] ?? `number ${typeId}`}; supported are ${Object.keys(GGUF_TYPES).join(', ')}: take the model in one of these`
+  if (type === undefined) throw unsupported(unknownType, name)
   const count = elementCount(dims)
   const { weights, bytes: blockBytes } = GGUF_TYPES[type]
   if (count === undefined || count === 0) throw damagedFile(`${at} has the impossible dimensions [${dims.join(', ')}]`, name)
@@ -71,11 +65,8 @@ function locate({ name, dims, typeId, offset }: ReturnType<typeof readListed>, d
     throw damagedFile(`${at} has rows of ${rowLength} weights, no multiple of the ${weights} of a ${type} block`, name)
   if (offset % alignment !== 0) throw damagedFile(`${at} begins at ${offset}, no multiple of the alignment ${alignment}`, name)
   const bytes = (count / weights) * blockBytes
-  if (dataStart + offset + bytes > file.size)
-    throw damagedFile(
-      `${at} lies in bytes ${dataStart + offset} to ${dataStart + offset + bytes}, the file has ${file.size}: it is truncated`,
-      name,
-    )
+  const truncated = `${at} lies in bytes ${dataStart + offset} to ${dataStart + offset + bytes}, the file has ${file.size}: it is truncated`
+  if (dataStart + offset + bytes > file.size) throw damagedFile(truncated, name)
   // Row-major: the reverse of GGUF's order.
   return { name, type, shape: dims.toReversed(), offset: dataStart + offset, bytes }
 }

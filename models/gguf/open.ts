@@ -52,10 +52,8 @@ function splitError(name: string, parts: number, missing: readonly string[] = []
   const rest = missing.length > MOST_LISTED ? ` and ${missing.length - MOST_LISTED} more` : ''
   const gone =
     missing.length > 0 ? `, of which ${missing.slice(0, MOST_LISTED).join(', ')}${rest} are missing in its folder: download them,` : ';'
-  return unsupported(
-    `${name} is one part of a model in ${parts} files${gone} join them first (llama-gguf-split --merge FIRST-PART WHOLE.gguf) and give the whole file`,
-    name,
-  )
+  const message = `${name} is one part of a model in ${parts} files${gone} join them first (llama-gguf-split --merge FIRST-PART WHOLE.gguf) and give the whole file`
+  return unsupported(message, name)
 }
 
 /** @throws unsupported for a file that is named as one part of several */

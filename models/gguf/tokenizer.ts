@@ -44,10 +44,8 @@ const BY_NAME: ReadonlyMap<string, PreTokenizer> = new Map([
 function preTokenizer(name: string): PreTokenizer {
   const known = BY_NAME.get(name)
   if (known !== undefined) return known
-  throw unsupported(
-    `metadata tokenizer.ggml.pre is ${JSON.stringify(name)}; supported are ${[...BY_NAME.keys()].join(', ')}: build from the Hugging Face folder of the model instead`,
-    'tokenizer.ggml.pre',
-  )
+  const message = `metadata tokenizer.ggml.pre is ${JSON.stringify(name)}; supported are ${[...BY_NAME.keys()].join(', ')}: build from the Hugging Face folder of the model instead`
+  throw unsupported(message, 'tokenizer.ggml.pre')
 }
 
 const KEY = 'tokenizer.ggml'
@@ -150,10 +148,8 @@ function converted(metadata: Metadata, tokens: readonly Token[], path: string): 
   const kind = stringIn(metadata, `${KEY}.model`)
   if (kind === 'llama') return sentencePiece(metadata, tokens, path)
   if (kind === 'gpt2') return { tokenizer: byteLevelBpe(metadata, tokens), config: { clean_up_tokenization_spaces: false } }
-  throw unsupported(
-    `metadata ${KEY}.model is ${JSON.stringify(kind ?? null)}; supported are "gpt2" (byte-level BPE) and "llama" (SentencePiece BPE): build from the Hugging Face folder of the model instead`,
-    `${KEY}.model`,
-  )
+  const message = `metadata ${KEY}.model is ${JSON.stringify(kind ?? null)}; supported are "gpt2" (byte-level BPE) and "llama" (SentencePiece BPE): build from the Hugging Face folder of the model instead`
+  throw unsupported(message, `${KEY}.model`)
 }
 
 /**

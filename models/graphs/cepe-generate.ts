@@ -104,11 +104,8 @@ function choose(params: Params, config: CepeConfig, stream: Residual): { token: 
 export function cepeGenerateGraph(checkpoint: Checkpoint, config: CepeConfig, precision: Precision): Graph {
   const graph = new Graph('cepe_generate')
   const { decoder } = config
-  if (decoder.headDim % HEAD_MULTIPLE !== 0)
-    throw unsupported(
-      `the decoder's heads are ${decoder.headDim} wide; ONNX Runtime's GroupQueryAttention takes multiples of ${HEAD_MULTIPLE}`,
-      'num_attention_heads',
-    )
+  const message = `the decoder's heads are ${decoder.headDim} wide; ONNX Runtime's GroupQueryAttention takes multiples of ${HEAD_MULTIPLE}`
+  if (decoder.headDim % HEAD_MULTIPLE !== 0) throw unsupported(message, 'num_attention_heads')
   const ids = graph.input('input_ids', 'i64', [1, 'L'])
   const context = phiInput(graph, config, precision)
   const stopIds = graph.input('stop_ids', 'i64', ['K'])

@@ -36,8 +36,7 @@ function meanPooling(states: Value, mask: Value): Value {
   const { graph } = states
   return graph.scope('mean_pooling', () => {
     const weights = reshape(cast(mask, 'f32'), ['B', 'L', 1])
-    const sum = reduceSum(mul(states, weights), 1)
-    return div(sum, max(reduceSum(weights, 1), f32(graph, 1)))
+    return div(reduceSum(mul(states, weights), 1), max(reduceSum(weights, 1), f32(graph, 1)))
   })
 }
 

@@ -43,11 +43,8 @@ export async function fetchFile(file: HubFile, options: FetchOptions): Promise<v
     have = await sizeOf(target)
     if (have === file.size) break
     if (problem instanceof CodedError) throw problem
-    if (isDiskFull(problem))
-      throw diskFull(
-        file.path,
-        `The disk of ${dirname(target)} is full; ${file.path} is kept as far as it came. Make room and repeat the command.`,
-      )
+    const message = `The disk of ${dirname(target)} is full; ${file.path} is kept as far as it came. Make room and repeat the command.`
+    if (isDiskFull(problem)) throw diskFull(file.path, message)
     // Not the hub's: its errors have no code themselves.
     if (osCode(problem) !== undefined) throw problem
     failures = have > before ? 0 : failures + 1

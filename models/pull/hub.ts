@@ -59,11 +59,8 @@ async function asking<Result>(repository: string, revision: string, ask: () => P
 /** The error for a hub's HTTP status; undefined: it was not reached. */
 export function hubError(repository: string, revision: string, status: number | undefined, cause?: unknown): CodedError {
   if (status === 401 || status === 403) {
-    return new CodedError(
-      'forbidden',
-      `The hub does not give out ${repository}: it is gated, private or missing. Accept its terms on the hub, and set HF_TOKEN to a token of that account.`,
-      { field: repository, cause },
-    )
+    const message = `The hub does not give out ${repository}: it is gated, private or missing. Accept its terms on the hub, and set HF_TOKEN to a token of that account.`
+    return new CodedError('forbidden', message, { field: repository, cause })
   }
   if (status === 404) return notFound(repository, `The hub has no model ${repository} at revision ${revision}.`, cause)
   const what = status === undefined ? messageOf(cause) : `status ${status}`

@@ -126,8 +126,6 @@ async function checkSpace(staging: string, files: readonly HubFile[]): Promise<v
   const { bavail, bsize } = await statfs(dirname(staging))
   if (missing + SPARE_BYTES <= bavail * bsize) return
   const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`
-  throw diskFull(
-    '--out',
-    `${megabytes(missing)} are still to be fetched and ${megabytes(SPARE_BYTES)} to stay free, ${megabytes(bavail * bsize)} are free at ${dirname(staging)}: make room, or choose another folder with --out.`,
-  )
+  const message = `${megabytes(missing)} are still to be fetched and ${megabytes(SPARE_BYTES)} to stay free, ${megabytes(bavail * bsize)} are free at ${dirname(staging)}: make room, or choose another folder with --out.`
+  throw diskFull('--out', message)
 }

@@ -27,10 +27,8 @@ export function checkedTokenizer(json: unknown, config: TokenizerConfig, path: s
 }
 
 function unread(path: string, json: unknown, problem: string): Error {
-  return invalid(
-    `${path} is no tokenizer that can be used (${kindOf(json)}): ${problem}. Take the file from the checkpoint again, or save it again with huggingface/tokenizers, as one of ${KINDS.join(', ')}.`,
-    path,
-  )
+  const message = `${path} is no tokenizer that can be used (${kindOf(json)}): ${problem}. Take the file from the checkpoint again, or save it again with huggingface/tokenizers, as one of ${KINDS.join(', ')}.`
+  return invalid(message, path)
 }
 
 function kindOf(json: unknown): string {

@@ -64,11 +64,8 @@ export function fitTokenizer(files: TokenizerFiles, config: ModelConfig): Tokeni
   const added = files.tokenizer.added_tokens.filter(({ id }) => id < least || id >= most)
   const tokenizer: TokenizerJson = { ...files.tokenizer, added_tokens: added }
   const size = vocabularySize(tokenizer)
-  if (size > least)
-    throw invalid(
-      `the tokenizer has ids up to ${size - 1}, config.json a vocabulary of ${least}; they do not belong together: take both files from one checkpoint`,
-      'vocab_size',
-    )
+  const message = `the tokenizer has ids up to ${size - 1}, config.json a vocabulary of ${least}; they do not belong together: take both files from one checkpoint`
+  if (size > least) throw invalid(message, 'vocab_size')
   return { ...files, tokenizer }
 }
 

@@ -62,6 +62,5 @@ export function decodeSentencePiece(bytes: Uint8Array, file: string): SentencePi
     () => MODEL_PROTO.decode(bytes),
     (thrown) => invalid(`${file} is no SentencePiece model (${messageOf(thrown)}); take the file from the checkpoint again`, file),
   )
-  const object = MODEL_PROTO.toObject(message, { defaults: true })
-  return parseAs(SentencePieceSchema, object, file)
+  return parseAs(SentencePieceSchema, MODEL_PROTO.toObject(message, { defaults: true }), file)
 }

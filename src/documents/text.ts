@@ -1,6 +1,6 @@
 import chardet from 'chardet'
 import { attempt } from '../../base/errors.ts'
-import { markedEncoding, strictDecoder } from '../../index/read/decode.ts'
+import { markedEncoding, strictDecoder, unmarkedUtf16 } from '../../index/read/decode.ts'
 import { shareOfLetters } from './alphabets.ts'
 import { DOCUMENT_LIMITS } from './contract.ts'
 import type { ReadDocument } from './schema.ts'
@@ -32,8 +32,6 @@ const OTHERS = [
   'macintosh',
 ]
 const [LEAST_SHARE, LEAST_GAIN] = [0.9, 0.02]
-/** Share of zero bytes at even or odd places that shows UTF-16. */
-const ZEROS = 0.3
 
 /** Characters that a text has in a wrong encoding: those of UTF-16 without zero bytes. */
 const NO_LETTERS = /[\0-\u0007\u000e-\u0019\u001c-\u001f]/
@@ -91,8 +89,8 @@ export function decodedAs(label: string, bytes: Uint8Array | undefined): string 
 /** The most likely encoding of a text that is not UTF-8. */
 function detected(bytes: Uint8Array): string {
   const sample = bytes.subarray(0, SAMPLE_BYTES)
-  const zeros = (parity: number): number => sample.filter((byte, i) => i % 2 === parity && byte === 0).length / sample.length
-  if (zeros(0) + zeros(1) > ZEROS) return zeros(1) > zeros(0) ? 'utf-16le' : 'utf-16be'
+  const utf16 = unmarkedUtf16(sample)
+  if (utf16 !== undefined) return utf16
   const likely = chardet.analyse(sample).filter(({ name, confidence }) => confidence >= LEAST_CONFIDENCE && isKnown(name))
   const found = likely.find(({ name }) => decodedAs(name, bytes) !== undefined)?.name ?? 'windows-1252'
   if (!ONE_BYTE.test(found)) return found

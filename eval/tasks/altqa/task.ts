@@ -53,10 +53,8 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
       .slice(0, most)
       .flatMap(({ question, gold }) => lengths.flatMap((characters) => rows({ question, gold }, paragraphs, { kind, characters, seed }))),
   )
-  if (items.length === 0)
-    throw invalidDataset(
-      `No question of ${dataset.file} can be asked: wanted are answers in the passage that passage_id or entity names (numbers, for altered).`,
-    )
+  const message = `No question of ${dataset.file} can be asked: wanted are answers in the passage that passage_id or entity names (numbers, for altered).`
+  if (items.length === 0) throw invalidDataset(message)
   const without = dataset.questions.length - found.length
   const unknown = { kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }
   return { items, files: [await namedFile(passagesFile), dataset], problems: without > 0 ? [unknown] : [] }

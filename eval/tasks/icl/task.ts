@@ -46,10 +46,9 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   })
   const most = options.integer('items', 1)
   const asked = options.text('test') === undefined ? spread(known, most) : known.slice(0, most)
-  const seeds = options.integers('seeds')
-  const items = seeds.flatMap((seed) =>
-    asked.map((test): Asked => ({ id: `${seed}: ${test.id}`, groups: {}, cluster: test.id, test, seed })),
-  )
+  const items = options
+    .integers('seeds')
+    .flatMap((seed) => asked.map((test): Asked => ({ id: `${seed}: ${test.id}`, groups: {}, cluster: test.id, test, seed })))
   const { tokenizer, manifest } = client
   const { bos_id: bosId } = manifest.tokens
   const optionIds = labels.map((label) => tokenizer.encode(` ${label}`))

@@ -81,9 +81,8 @@ export function sizesOf(options: TaskOptions, part: 'scoredTokens' | 'queryToken
   const sizes = { contextTokens: options.integer('contextTokens', 1), decoderTokens: options.integer('decoderTokens', 2) }
   const tokens = options.integer(part, 1)
   if (tokens < sizes.decoderTokens) return { ...sizes, tokens }
-  throw invalidOption(
-    `--${part.replace('T', '-t')} ${tokens} leaves nothing to ${nothing} of --decoder-tokens ${sizes.decoderTokens}: take fewer.`,
-  )
+  const message = `--${part.replace('T', '-t')} ${tokens} leaves nothing to ${nothing} of --decoder-tokens ${sizes.decoderTokens}: take fewer.`
+  throw invalidOption(message)
 }
 
 /**
@@ -113,9 +112,8 @@ export function methodSettings(
   })
   if (settings.length > 0) return settings
   const reasons = problems.list().map(({ kind, places }) => `${places.join('; ')}: ${kind}`)
-  throw invalidOption(
-    `No setting can be asked: ${reasons.join('. ')}. Lower --decoder-tokens or --context-tokens, or choose other --methods.`,
-  )
+  const message = `No setting can be asked: ${reasons.join('. ')}. Lower --decoder-tokens or --context-tokens, or choose other --methods.`
+  throw invalidOption(message)
 }
 
 /** Tokens of the decoder's text to compare contexts with. */

@@ -36,10 +36,8 @@ export async function chooseRetrieval(options: EvaluationOptions): Promise<Evalu
   const { questions } = await readDataset(options.questions, { keepPassages: 1 })
   const withOwn = questions.filter(({ passages }) => passages !== undefined && passages.length > 0).length
   if (withOwn === 0) return rest
-  if (withOwn < questions.length)
-    throw invalidOption(
-      `${withOwn} of the ${questions.length} questions of ${path.basename(options.questions)} have passages (ctxs): choose --retrieval supplied (the others are skipped) or --retrieval dense (all are searched for).`,
-    )
+  const message = `${withOwn} of the ${questions.length} questions of ${path.basename(options.questions)} have passages (ctxs): choose --retrieval supplied (the others are skipped) or --retrieval dense (all are searched for).`
+  if (withOwn < questions.length) throw invalidOption(message)
   return { ...rest, protocol: { ...rest.protocol, retrieval: 'supplied' } }
 }
 
@@ -60,9 +58,8 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
   checkDemonstrationSource(protocol, train?.questions.length ?? 0)
   const { service_prompt: prompt, ...identity } = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
-    throw invalidOption(
-      `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`,
-    )
+    const message = `The index ${identity.index.table} has ${identity.index.passages} passages, fewer than k = ${largestK(protocol)}: lower --k.`
+    throw invalidOption(message)
   }
   const service = await client.defaults().catch(() => undefined)
   const { chat_template: template = 'none', instruction = '' } = service ?? {}
@@ -142,9 +139,8 @@ async function trainingQuestions(
   if (train === undefined) return dataset === 'popqa' ? questions : undefined
   const read = await readDataset(train, { keepPassages: 1 })
   if (retrieval === 'supplied' && !read.questions.some(({ passages }) => passages?.length)) {
-    throw invalidDataset(
-      `${read.file} has no passages for its questions, and nothing is retrieved: supply a training file with ctxs, or --shots 0.`,
-    )
+    const message = `${read.file} has no passages for its questions, and nothing is retrieved: supply a training file with ctxs, or --shots 0.`
+    throw invalidDataset(message)
   }
   return read
 }

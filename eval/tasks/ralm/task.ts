@@ -93,8 +93,7 @@ type Retrieval = Readonly<Record<'contextTokens' | 'decoderTokens' | 'queryToken
 /** Sequences and a corpus from articles: alternating parts of the length of a sequence. */
 async function retrieved(texts: readonly LanguageText[], sizes: Retrieval, client: ReaderClient): Promise<Sequence[]> {
   const { contextTokens, decoderTokens, queryTokens, most, domains } = sizes
-  const articles = joinTexts(texts, 4 * decoderTokens)
-  const pieces = articles.flatMap((article, index) =>
+  const pieces = joinTexts(texts, 4 * decoderTokens).flatMap((article, index) =>
     slices(article.ids, decoderTokens).map((ids, i) => ({
       article,
       ids,

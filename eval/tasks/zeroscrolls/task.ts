@@ -72,10 +72,8 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
   const problems = new ProblemLog()
   for (const { name } of settingsOf(idle, template))
     problems.add(`setting gives the encoder no more of any document than the one before (decoder: ${decoderTokens} tokens)`, name)
-  if (settings.length === 0)
-    throw invalidOption(
-      `Every document fits into the decoder's ${decoderTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`,
-    )
+  const message = `Every document fits into the decoder's ${decoderTokens} tokens, so that the encoder would read nothing: lower --decoder-tokens, or ask for --encoder-tokens 0.`
+  if (settings.length === 0) throw invalidOption(message)
   return {
     ...askedInTurn(items, settings, async ({ example, seed }, { name, encoderTokens }) => {
       const minNewTokens = Math.min(set.minNewTokens, maxNewTokens)

@@ -124,10 +124,8 @@ function occupied(folder: string, what: string): CodedError {
 /** @throws index_invalid unless the folder was planned for this model: vectors of different models cannot be compared */
 export function checkShardDirModel(shardDir: ShardDir, model: EmbeddingModel): void {
   if (shardDir.model === model.id && shardDir.dimension === model.dimension) return
-  throw invalidIndex(
-    'place',
-    `${shardDir.folder} was planned for the model ${shardDir.model}, this process embeds with ${model.id}: set CEPE_RETRIEVER_DIR to that model, or plan the corpus again.`,
-  )
+  const message = `${shardDir.folder} was planned for the model ${shardDir.model}, this process embeds with ${model.id}: set CEPE_RETRIEVER_DIR to that model, or plan the corpus again.`
+  throw invalidIndex('place', message)
 }
 
 /** The vector file of a shard. @throws not_found for a number outside the plan */
@@ -180,10 +178,8 @@ export async function checkShardDir(shardDir: ShardDir): Promise<void> {
     ...foreign.slice(0, NAMED).map(({ file, why }) => `${file} ${why}`),
     ...(foreign.length > NAMED ? [`${foreign.length - NAMED} more files are foreign`] : []),
   ]
-  throw invalidIndex(
-    'place',
-    `${shardDir.folder} cannot be committed: ${parts.join('; ')}. Nothing was written. Remove foreign files, and give what is missing to \`cepe embed-worker\` (\`cepe index pending\` lists it).`,
-  )
+  const message = `${shardDir.folder} cannot be committed: ${parts.join('; ')}. Nothing was written. Remove foreign files, and give what is missing to \`cepe embed-worker\` (\`cepe index pending\` lists it).`
+  throw invalidIndex('place', message)
 }
 
 /** Formats the first numbers as ranges: "0 to 3, 7 and 12 more". */

@@ -56,11 +56,8 @@ function columnsOf(children: Column['children'], readsMetadata: boolean, shape: 
   const names = children.map(({ element }) => element.name)
   const known = names.includes('_id') && !names.includes('id') ? { id: '_id' } : {}
   const { of, metadata, missing, unread } = chooseColumns(names, shape, { where: 'The Parquet file', readsMetadata, known })
-  if (missing.length > 0)
-    throw invalidCorpus(
-      missing[0],
-      `The Parquet file has no column ${missing.join(' and ')} (found: ${names.slice(0, 8).join(', ')}). Say which columns are which (columns: text=content,id=docid).`,
-    )
+  const message = `The Parquet file has no column ${missing.join(' and ')} (found: ${names.slice(0, 8).join(', ')}). Say which columns are which (columns: text=content,id=docid).`
+  if (missing.length > 0) throw invalidCorpus(missing[0], message)
   const read = [...new Set([...Object.values(of), ...metadata.map((one) => one.at)])]
   const paths = read.flatMap((i) => pathsIn(at(children, i)))
   const twice = paths.find((path, i) => paths.indexOf(path) < i)

@@ -54,11 +54,8 @@ export async function* readTsv(lines: AsyncIterable<Line | Rejected>, options: T
     } else yield* records.take(line)
   }
   yield* records.flush()
-  if (records.isEmpty())
-    throw invalidCorpus(
-      'header',
-      'The file is empty: passages are needed, and in TSV and CSV a header line with id, text and title before them.',
-    )
+  const message = 'The file is empty: passages are needed, and in TSV and CSV a header line with id, text and title before them.'
+  if (records.isEmpty()) throw invalidCorpus('header', message)
 }
 
 /** Fields of held lines joined with another: 'more' while a quote is open, undefined if they are not a record. @param count of columns */

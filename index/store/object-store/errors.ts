@@ -1,13 +1,12 @@
 import { CodedError, invalidConfig, messageOf, osCode } from '../../../base/errors.ts'
+import { isObject } from '../../../base/json.ts'
 import { bucketAndKey, storeSettings } from './settings.ts'
 
 /** HTTP status of the store's response, if there was one. */
 export function statusOf(error: unknown): number | undefined {
-  if (!(error instanceof Error) || !('$metadata' in error)) return undefined
-  const { $metadata: metadata } = error
-  return typeof metadata === 'object' && metadata !== null && 'httpStatusCode' in metadata && typeof metadata.httpStatusCode === 'number'
-    ? metadata.httpStatusCode
-    : undefined
+  const metadata = isObject(error) ? error['$metadata'] : undefined
+  const status = isObject(metadata) ? metadata['httpStatusCode'] : undefined
+  return typeof status === 'number' ? status : undefined
 }
 
 function nameOf(error: unknown): string {
@@ -38,11 +37,8 @@ export function storeError(error: unknown, address: string): CodedError {
     return invalid(
       `These credentials may not do that in s3://${bucket} (${name}): allow s3:ListBucket, s3:GetObject and, except for replicas, s3:PutObject and s3:DeleteObject.`,
     )
-  return new CodedError(
-    'store_unavailable',
-    `The object store of the index does not answer (${causeOf(error)}): check AWS_ENDPOINT_URL, the network, and the store itself.`,
-    { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: error },
-  )
+  const message = `The object store of the index does not answer (${causeOf(error)}): check AWS_ENDPOINT_URL, the network, and the store itself.`
+  return new CodedError('store_unavailable', message, { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: error })
 }
 
 /** Short cause: error texts of clients contain addresses and headers. */

@@ -48,10 +48,8 @@ async function look(address: string, writes: boolean): Promise<void> {
     if (found === 'heeds') return
     if (found === 'ignores') break
   }
-  throw invalidConfig(
-    'CEPE_INDEX_DIR',
-    `The store of ${address} does not support conditional writes (If-None-Match and If-Match of PUT): concurrent writers would not be safe. Use a store that does; replicas can read from any store.`,
-  )
+  const message = `The store of ${address} does not support conditional writes (If-None-Match and If-Match of PUT): concurrent writers would not be safe. Use a store that does; replicas can read from any store.`
+  throw invalidConfig('CEPE_INDEX_DIR', message)
 }
 
 /** Stored form: renewing a lease changes the object too, so the value contains the time of its last change. */

@@ -138,11 +138,8 @@ const MOST_COPIED = 5 * 2 ** 30
 
 /** Copies an object within the store. @throws not_found if it is gone, unsupported above 5 GiB */
 export function copyObject(from: string, to: string, bytes: number): Promise<void> {
-  if (bytes > MOST_COPIED)
-    throw new CodedError(
-      'unsupported',
-      `${from} has more than 5 GiB, and is not copied within the store: restore or snapshot by its own means.`,
-    )
+  const message = `${from} has more than 5 GiB, and is not copied within the store: restore or snapshot by its own means.`
+  if (bytes > MOST_COPIED) throw new CodedError('unsupported', message)
   const { Bucket, Key } = bucketAndKey(from)
   const CopySource = `${Bucket}/${Key.split('/').map(encodeURIComponent).join('/')}`
   const copy = async ({ s3, client }: Opened): Promise<void> => {

@@ -9,17 +9,11 @@ const ADDRESS = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9._=+-
  */
 export function checkAddress(address: string, field: string): string {
   const scheme = address.slice(0, address.indexOf(':')).toLowerCase()
-  if (scheme !== 's3')
-    throw invalidConfig(
-      field,
-      `${field} is an address of ${scheme}://, which is not supported: of object stores those of the S3 protocol are (s3://bucket/prefix), since an index is changed by conditional writes, which differ elsewhere.`,
-    )
+  const foreign = `${field} is an address of ${scheme}://, which is not supported: of object stores those of the S3 protocol are (s3://bucket/prefix), since an index is changed by conditional writes, which differ elsewhere.`
+  if (scheme !== 's3') throw invalidConfig(field, foreign)
   const [, bucket, path = ''] = ADDRESS.exec(address) ?? []
-  if (bucket === undefined || path.split('/').some((part) => /^\.+$/.test(part)))
-    throw invalidConfig(
-      field,
-      `${field} is not a bucket address: use s3://bucket/prefix, the prefix of letters, digits and . _ = + - (got ${JSON.stringify(address.slice(0, 200))}).`,
-    )
+  const malformed = `${field} is not a bucket address: use s3://bucket/prefix, the prefix of letters, digits and . _ = + - (got ${JSON.stringify(address.slice(0, 200))}).`
+  if (bucket === undefined || path.split('/').some((part) => /^\.+$/.test(part))) throw invalidConfig(field, malformed)
   return `s3://${bucket}${path}`
 }
 
@@ -36,11 +30,8 @@ export function storeSettingsOf(env: Readonly<Record<string, string | undefined>
   const allowHttp = /^(true|1)$/i.test(http)
   if (endpoint !== undefined && !/^https?:$/.test(URL.canParse(endpoint) ? new URL(endpoint).protocol : ''))
     throw invalidConfig('AWS_ENDPOINT_URL', 'AWS_ENDPOINT_URL must be an http or https address, for instance https://minio.internal:9000.')
-  if (endpoint?.startsWith('http:') === true && !allowHttp)
-    throw invalidConfig(
-      'AWS_ALLOW_HTTP',
-      'AWS_ENDPOINT_URL is an http address: passages would travel unencrypted. Set AWS_ALLOW_HTTP=true to allow it.',
-    )
+  const message = 'AWS_ENDPOINT_URL is an http address: passages would travel unencrypted. Set AWS_ALLOW_HTTP=true to allow it.'
+  if (endpoint?.startsWith('http:') === true && !allowHttp) throw invalidConfig('AWS_ALLOW_HTTP', message)
   if (region === undefined)
     throw invalidConfig('AWS_REGION', 'CEPE_INDEX_DIR is in an object store of AWS: set AWS_REGION to the region of its bucket.')
   const [accessKeyId, secretAccessKey, sessionToken] = [env['AWS_ACCESS_KEY_ID'], env['AWS_SECRET_ACCESS_KEY'], env['AWS_SESSION_TOKEN']]

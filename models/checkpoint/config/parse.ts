@@ -37,10 +37,8 @@ export function parseConfig(value: unknown): ModelConfig {
     const parse = PARSERS.get(architecture)
     if (parse !== undefined) return parse(value)
   }
-  throw unsupported(
-    `config.json: architectures is ${JSON.stringify(architectures)}; supported are ${[...PARSERS.keys()].join(', ')}: take a checkpoint of one of these`,
-    'architectures',
-  )
+  const message = `config.json: architectures is ${JSON.stringify(architectures)}; supported are ${[...PARSERS.keys()].join(', ')}: take a checkpoint of one of these`
+  throw unsupported(message, 'architectures')
 }
 
 /**

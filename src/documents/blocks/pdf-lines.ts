@@ -83,7 +83,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
   }
   const empty = pages.flatMap((lines, i) => (lines.length === 0 ? [i + 1] : []))
   const height = mostOf(pages.flat().map((line) => [line.height, line.text.length])) || OCR_HEIGHT
-  const read = await ocr?.readPages(empty, async (number) => (await import('./ocr/scan.ts')).drawImages(await document.getPage(number)))
+  const read = await ocr?.(empty, async (number) => (await import('./ocr/scan.ts')).drawImages(await document.getPage(number)))
   for (const [number, text] of read?.texts ?? []) pages[number - 1] = textLines(text, number, height)
   const warnings =
     read?.warnings ??

@@ -21,6 +21,7 @@ const PAGE_GAP = 100
 /** Letters so much larger than the document's own are a heading's. */
 const HEADING_RATIO = 1.15
 const LONGEST_HEADING = 200
+const MOST_LEVELS = 6
 /** Dots from an entry of a table of contents to its page. */
 const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
 /** An entry of a table of contents or an index: dots, and the pages. */
@@ -126,15 +127,30 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   const body = mostOf(pages.flat().map(({ height, text }) => [Math.round(height), text.length]))
   const notes = pages.map((lines) => notesOf(lines, body))
   const lines = pages.flatMap((page, i) => page.slice(0, page.length - (notes[i]?.length ?? 0)))
+  const compounds = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? []))
+  const blocks = openBlocks(lines, headingLevels(lines, body), compounds)
+  for (const page of notes) addNotes(blocks, page, compounds)
+  return blocks.map(({ block }) => block)
+}
+
+/** The level of a heading by the size of its letters; undefined of another line. */
+function headingLevels(lines: readonly Line[], body: number): (line: Line) => number | undefined {
   const isHeading = ({ height, text }: Line): boolean => height > HEADING_RATIO * body && isTitle(text)
   const sizesOf = (some: readonly Line[]): Set<number> => new Set(some.filter(isHeading).map(({ height }) => Math.round(height)))
   const later = sizesOf(lines.filter(({ page }) => page > 1))
   // Of a cover only the largest letters stand above what follows.
   const sizes = [...sizesOf(lines)].sort((a, b) => b - a).filter((size, i) => i === 0 || later.size === 0 || later.has(size))
+  return (line) => {
+    const place = isHeading(line) ? sizes.indexOf(Math.round(line.height)) : -1
+    return place < 0 ? undefined : Math.min(MOST_LEVELS, place + 1)
+  }
+}
+
+function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | undefined, compounds: ReadonlySet<string>): OpenBlock[] {
   const blocks: OpenBlock[] = []
+  const bare = bareItems(lines)
   /** Where the last column of the current row begins. */
   let column: number | undefined
-  const [compounds, bare] = [new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? [])), bareItems(lines)]
   /** Offset of the current list's markers. */
   let mark = 0
   for (const [i, line] of lines.entries()) {
@@ -142,8 +158,8 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
     const gap = before?.page === line.page ? Math.abs(before.base - line.base) : Infinity
     const follows = gap <= PARAGRAPH_GAP * Math.max(before?.height ?? 0, line.height)
     const text = inline(line.text.replace(LEADERS, ' ... '))
-    if (isHeading(line) && sizes.includes(Math.round(line.height))) {
-      const level = Math.min(6, sizes.indexOf(Math.round(line.height)) + 1)
+    const level = levelOf(line)
+    if (level !== undefined) {
       if (last?.kind === 'heading' && follows && last.level === level && isAligned(before, line)) last.extend(text, line.page, compounds)
       else blocks.push(new OpenBlock('heading', text, line.page, level))
     } else if (
@@ -173,18 +189,19 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
       last.extend(text, line.page, compounds)
     else blocks.push(new OpenBlock('paragraph', text, line.page))
   }
-  for (const note of notes) {
-    let open: OpenBlock | undefined
-    for (const { text, page } of note) {
-      if (open !== undefined && !NOTES.mark.test(text)) open.extend(inline(text), page, compounds)
-      else {
-        open = new OpenBlock('paragraph', inline(text), page)
-        // After a paragraph that goes on to the next page.
-        blocks.splice(blocks.findLastIndex((block) => block.page <= page) + 1, 0, open)
-      }
+  return blocks
+}
+
+/** Adds the lines of a page's footnotes, each note as a paragraph. */
+function addNotes(blocks: OpenBlock[], lines: readonly Line[], compounds: ReadonlySet<string>): void {
+  let open: OpenBlock | undefined
+  for (const { text, page } of lines)
+    if (open !== undefined && !NOTES.mark.test(text)) open.extend(inline(text), page, compounds)
+    else {
+      open = new OpenBlock('paragraph', inline(text), page)
+      // After a paragraph that goes on to the next page.
+      blocks.splice(blocks.findLastIndex((block) => block.page <= page) + 1, 0, open)
     }
-  }
-  return blocks.map((block) => block.block)
 }
 
 /** Lines that begin with the next number of a list, which begins below a colon. */
@@ -208,18 +225,17 @@ function isContinued(lines: readonly Line[], i: number, isParagraph: boolean): b
 }
 
 class OpenBlock {
-  readonly kind: 'heading' | 'paragraph' | 'list' | 'table'
-  readonly level: number
-  readonly page: number
   /** Lines of each item or row, or of the text. */
   readonly #parts: string[][]
   readonly #breaks: PageBreak[] = []
   #length: number
 
-  constructor(kind: OpenBlock['kind'], text: string, page: number, level = 1) {
-    this.kind = kind
-    this.level = level
-    this.page = page
+  constructor(
+    readonly kind: Exclude<Block['kind'], 'code'>,
+    text: string,
+    readonly page: number,
+    readonly level = 1,
+  ) {
     this.#parts = [[text]]
     this.#length = text.length
   }

@@ -10,7 +10,7 @@ export async function imageDocument(bytes: Uint8Array, ocr: Ocr): Promise<BlockD
   const file = Buffer.from(bytes)
   const selects = /^(?:II\*\0|MM\0\*)/.test(file.toString('latin1', 0, 4)) ? tiffPages(file) : [() => undefined]
   const numbers = selects.map((_, i) => i + 1)
-  const { texts, warnings } = await ocr.readPages(numbers, (page) => {
+  const { texts, warnings } = await ocr(numbers, (page) => {
     selects[page - 1]?.()
     return Promise.resolve(file)
   })

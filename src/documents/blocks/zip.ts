@@ -64,10 +64,7 @@ async function readEntry(zip: ZipFile, entry: Entry): Promise<Buffer> {
     content.on('error', () => undefined)
     return await buffer(content)
   } catch (error) {
-    throw new DocumentError(
-      'damaged',
-      `The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${reasonOf(error)}).`,
-      error,
-    )
+    const message = `The file is damaged at ${JSON.stringify(zipName(entry).slice(0, 100))} (${reasonOf(error)}).`
+    throw new DocumentError('damaged', message, error)
   }
 }

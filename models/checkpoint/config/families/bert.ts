@@ -22,18 +22,12 @@ function parseStack(value: unknown, family: BertConfig['family']): BertConfig {
   const raw = parseAs(BertSchema, value, 'config.json')
   requireOnly('position_embedding_type', raw.position_embedding_type ?? 'absolute', 'absolute')
   requireOnly('hidden_act', raw.hidden_act, 'gelu')
-  if (raw.hidden_size % raw.num_attention_heads !== 0)
-    throw invalid(
-      `config.json: hidden_size ${raw.hidden_size} is no multiple of num_attention_heads ${raw.num_attention_heads}`,
-      'num_attention_heads',
-    )
+  const uneven = `config.json: hidden_size ${raw.hidden_size} is no multiple of num_attention_heads ${raw.num_attention_heads}`
+  if (raw.hidden_size % raw.num_attention_heads !== 0) throw invalid(uneven, 'num_attention_heads')
   const padId = checkedId('pad_token_id', raw.pad_token_id ?? (family === 'roberta' ? 1 : 0), raw.vocab_size)
   const firstPosition = family === 'roberta' ? padId + 1 : 0
-  if (firstPosition >= raw.max_position_embeddings)
-    throw invalid(
-      `config.json: max_position_embeddings is ${raw.max_position_embeddings}, positions begin at ${firstPosition}`,
-      'max_position_embeddings',
-    )
+  const beyond = `config.json: max_position_embeddings is ${raw.max_position_embeddings}, positions begin at ${firstPosition}`
+  if (firstPosition >= raw.max_position_embeddings) throw invalid(beyond, 'max_position_embeddings')
   return {
     family,
     ...stackSizes(raw),
@@ -86,11 +80,8 @@ export function parseModernBert(value: unknown): ModernBertConfig {
   for (const kind of ['full_attention', 'sliding_attention'] as const) {
     requireOnly(`rope_parameters.${kind}.rope_type`, rope?.[kind]?.rope_type ?? 'default', 'default')
   }
-  if (raw.hidden_size % (2 * raw.num_attention_heads) !== 0)
-    throw invalid(
-      `config.json: hidden_size ${raw.hidden_size} over ${raw.num_attention_heads} heads gives no even width, which rotary embeddings need`,
-      'num_attention_heads',
-    )
+  const message = `config.json: hidden_size ${raw.hidden_size} over ${raw.num_attention_heads} heads gives no even width, which rotary embeddings need`
+  if (raw.hidden_size % (2 * raw.num_attention_heads) !== 0) throw invalid(message, 'num_attention_heads')
   const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => layer % (every ?? DEFAULTS.every) !== 0)
   const localTheta = rope?.sliding_attention?.rope_theta ?? raw.local_rope_theta ?? DEFAULTS.localTheta
   return {

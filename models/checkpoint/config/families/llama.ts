@@ -48,17 +48,11 @@ function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaCo
   }
   const heads = raw.num_attention_heads
   const kvHeads = raw.num_key_value_heads ?? heads
-  if (heads % kvHeads !== 0)
-    throw invalid(
-      `config.json: ${prefix}num_attention_heads (${heads}) is no multiple of num_key_value_heads (${kvHeads})`,
-      `${prefix}num_key_value_heads`,
-    )
+  const uneven = `config.json: ${prefix}num_attention_heads (${heads}) is no multiple of num_key_value_heads (${kvHeads})`
+  if (heads % kvHeads !== 0) throw invalid(uneven, `${prefix}num_key_value_heads`)
   const headDim = raw.head_dim ?? raw.hidden_size / heads
-  if (!Number.isInteger(headDim) || headDim % 2 !== 0)
-    throw invalid(
-      `config.json: ${prefix}hidden_size ${raw.hidden_size} over ${heads} heads gives head_dim ${headDim}; rotary embeddings need an even integer`,
-      `${prefix}head_dim`,
-    )
+  const odd = `config.json: ${prefix}hidden_size ${raw.hidden_size} over ${heads} heads gives head_dim ${headDim}; rotary embeddings need an even integer`
+  if (!Number.isInteger(headDim) || headDim % 2 !== 0) throw invalid(odd, `${prefix}head_dim`)
   return {
     ...stackSizes(raw),
     kvHeads,
@@ -155,16 +149,10 @@ export function parseCepe(value: unknown): CepeConfig {
   )
   const decoder = parseLlama(raw, '')
   const encoder = parseLlama(raw.encoder_config, 'encoder_config.')
-  if (raw.encoder_hidden_size !== encoder.hiddenSize)
-    throw invalid(
-      `config.json: encoder_hidden_size is ${raw.encoder_hidden_size}, encoder_config.hidden_size ${encoder.hiddenSize}; they must be equal`,
-      'encoder_hidden_size',
-    )
+  const unequal = `config.json: encoder_hidden_size is ${raw.encoder_hidden_size}, encoder_config.hidden_size ${encoder.hiddenSize}; they must be equal`
+  if (raw.encoder_hidden_size !== encoder.hiddenSize) throw invalid(unequal, 'encoder_hidden_size')
   const crossAttentionLayers = raw.num_cross_attn_layers ?? decoder.layers
-  if (crossAttentionLayers > decoder.layers)
-    throw invalid(
-      `config.json: num_cross_attn_layers is ${crossAttentionLayers}, the decoder has ${decoder.layers} layers`,
-      'num_cross_attn_layers',
-    )
+  const tooMany = `config.json: num_cross_attn_layers is ${crossAttentionLayers}, the decoder has ${decoder.layers} layers`
+  if (crossAttentionLayers > decoder.layers) throw invalid(tooMany, 'num_cross_attn_layers')
   return { architecture: 'cepe', decoder, tokens: parseTokens(raw), crossAttentionLayers, encoder, causalEncoder: false }
 }

@@ -26,11 +26,8 @@ function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScal
     return value
   }
   const [lowTurns, highTurns] = [given('low_freq_factor'), given('high_freq_factor')]
-  if (!(lowTurns < highTurns))
-    throw invalid(
-      `config.json: ${field}.low_freq_factor (${lowTurns}) must be below high_freq_factor (${highTurns})`,
-      `${field}.low_freq_factor`,
-    )
+  const message = `config.json: ${field}.low_freq_factor (${lowTurns}) must be below high_freq_factor (${highTurns})`
+  if (!(lowTurns < highTurns)) throw invalid(message, `${field}.low_freq_factor`)
   return { type: 'llama3', factor, originalWindow: given('original_max_position_embeddings'), lowTurns, highTurns }
 }
 
@@ -57,11 +54,8 @@ export function parseRope(raw: RawRotary, prefix: Prefix): RopeScaling | null {
   if (type === 'dynamic') return { type, factor, originalWindow: raw.max_position_embeddings }
   if (type === 'llama3') return parseLlama3Rope(rope, factor, field)
   for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
-    if (extra in rope)
-      throw unsupported(
-        `config.json: ${field}.${extra} is not supported; YaRN takes factor, original_max_position_embeddings, attention_factor, beta_fast and beta_slow`,
-        `${field}.${extra}`,
-      )
+    const message = `config.json: ${field}.${extra} is not supported; YaRN takes factor, original_max_position_embeddings, attention_factor, beta_fast and beta_slow`
+    if (extra in rope) throw unsupported(message, `${field}.${extra}`)
   }
   return yarn(factor, rope.original_max_position_embeddings ?? raw.max_position_embeddings, rope)
 }

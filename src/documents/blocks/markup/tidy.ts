@@ -84,16 +84,9 @@ export function tidy(elements: readonly Element[], withoutMenus = false): void {
   for (const element of elements) rewrite(element)
 }
 
-/** Elements in document order; not recursive, since nesting depth is unbounded. */
+/** Elements in document order; `findAll` is not recursive, since nesting depth is unbounded. */
 export function elementsIn(nodes: readonly AnyNode[]): Element[] {
-  const found: Element[] = []
-  const waiting = nodes.toReversed()
-  for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
-    if (!isTag(node)) continue
-    found.push(node)
-    for (const child of node.children.toReversed()) waiting.push(child)
-  }
-  return found
+  return DomUtils.findAll(() => true, [...nodes])
 }
 
 /** Rules of style sheets for single selectors. */

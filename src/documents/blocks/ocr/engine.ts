@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { keptOrMade } from '../../../../base/at.ts'
 import { messageOf } from '../../../../base/errors.ts'
 import { OCR_LIMITS } from '../../contract.ts'
 import { DocumentError } from '../../errors.ts'
@@ -31,26 +32,26 @@ let opened: { readonly languages: string; readonly core: Core; readonly api: Api
 
 export type Ocr = ReturnType<typeof createOcr>
 
-/** Recognises the text of pictures, in this process. @param onPage called before each page */
+/**
+ * A function that recognises pages, in this process, by their pictures as files. A page that fails is named in the warnings.
+ * @param onPage called before each page
+ */
 export function createOcr(languages: string, onPage: () => void) {
-  return {
-    /** Recognises pages. A page that fails is named in the warnings. @param pictures returns a page's picture as a file */
-    readPages: async (pages: readonly number[], pictures: (page: number) => Promise<Uint8Array>) => {
-      const texts = new Map<number, string>()
-      const failed = new Map<string, number[]>()
-      for (const [i, page] of pages.entries()) {
-        try {
-          if (i >= OCR_LIMITS.pages) throw new Error(`more than ${OCR_LIMITS.pages} pages`)
-          onPage()
-          texts.set(page, await textOf(await pictures(page), languages))
-        } catch (error) {
-          failed.set(messageOf(error), [...(failed.get(messageOf(error)) ?? []), page])
-        }
+  return async (pages: readonly number[], pictures: (page: number) => Promise<Uint8Array>) => {
+    const texts = new Map<number, string>()
+    const failed = new Map<string, number[]>()
+    for (const [i, page] of pages.entries()) {
+      try {
+        if (i >= OCR_LIMITS.pages) throw new Error(`more than ${OCR_LIMITS.pages} pages`)
+        onPage()
+        texts.set(page, await textOf(await pictures(page), languages))
+      } catch (error) {
+        keptOrMade(failed, messageOf(error), () => []).push(page)
       }
-      const warnings = [...failed].map(([reason, pages]) => `Not read by OCR: ${reason} (pages ${listed(pages)}).`)
-      const read = texts.size === 0 ? [] : [`Read by OCR, which may err: pages ${listed([...texts.keys()])}.`]
-      return { texts, warnings: [...read, ...warnings] }
-    },
+    }
+    const warnings = [...failed].map(([reason, pages]) => `Not read by OCR: ${reason} (pages ${listed(pages)}).`)
+    const read = texts.size === 0 ? [] : [`Read by OCR, which may err: pages ${listed([...texts.keys()])}.`]
+    return { texts, warnings: [...read, ...warnings] }
   }
 }
 

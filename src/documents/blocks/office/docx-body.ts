@@ -48,7 +48,6 @@ interface Item {
 
 /** Turns the body of a document into HTML elements. */
 export class Body {
-  readonly #parts: BodyParts
   readonly #notes: ReadonlyMap<string, Element>
   readonly unread = new Unread()
   /** The code of the field that the runs are in, by nesting; undefined in its result. */
@@ -58,8 +57,7 @@ export class Body {
   /** What follows the current paragraph: notes and text boxes. */
   #after: ChildNode[] = []
 
-  constructor(parts: BodyParts) {
-    this.#parts = parts
+  constructor(private readonly parts: BodyParts) {
     this.#notes = new Map(parts.notes.map((note) => [`${note.name} ${note.attribs.id ?? ''}`, note]))
   }
 
@@ -88,8 +86,7 @@ export class Body {
   }
 
   *#paragraph(paragraph: Element, depth: number): Generator<Element | Item> {
-    const properties = childOf(paragraph, 'pPr')
-    const { heading, isCode, isContents, list } = this.#parts.styles.kindOf(properties)
+    const { heading, isCode, isContents, list } = this.parts.styles.kindOf(childOf(paragraph, 'pPr'))
     const [around, codes] = [this.#after, this.#codes]
     this.#after = []
     this.#codes = []
@@ -97,7 +94,7 @@ export class Body {
     const after = this.#after
     this.#after = around
     this.#codes = codes
-    const place = list && this.#parts.numbering.next(list)
+    const place = list && this.parts.numbering.next(list)
     if (isContents) this.unread.add('lines of tables of contents')
     else if (heading !== undefined)
       yield made(`h${heading}`, place === undefined || place.mark === '-' ? runs : [`${place.mark} `, ...runs])
@@ -171,7 +168,7 @@ export class Body {
 
   #formatted(run: Element, depth: number): (ChildNode | string)[] {
     const paragraph = [...ancestors(run)].find(({ name }) => name === 'p')
-    const all = this.#parts.styles.ofRun(childOf(run, 'rPr'), childOf(paragraph, 'pPr'))
+    const all = this.parts.styles.ofRun(childOf(run, 'rPr'), childOf(paragraph, 'pPr'))
     const property = (name: string): Element | undefined => all.find((one) => one.name === name)
     if (isOn(property('vanish'))) {
       if (childOf(run, 't') !== undefined) this.unread.add('hidden texts')
@@ -213,7 +210,7 @@ export class Body {
     const note = this.#notes.get(key)
     if (note === undefined) return []
     const isMarked = /^(?:1|true|on)$/.test(attribs.customMarkFollows ?? '')
-    const shown = this.#marks.get(key) ?? (isMarked ? '' : `[${this.#parts.noteNumbers.next(reference)}]`)
+    const shown = this.#marks.get(key) ?? (isMarked ? '' : `[${this.parts.noteNumbers.next(reference)}]`)
     if (!this.#marks.has(key)) {
       this.#marks.set(key, shown)
       this.#after.push(made('p', [`${shown} `, ...this.#inline(note.children, depth + 1)]))
@@ -225,7 +222,7 @@ export class Body {
     const properties = childOf(table, 'tblPr')
     const look = childOf(properties, 'tblLook')?.attribs ?? {}
     const style = valueOf(childOf(properties, 'tblStyle'))
-    const isStyled = !PLAIN_STYLE.test(this.#parts.styles.nameOf(style) || style)
+    const isStyled = !PLAIN_STYLE.test(this.parts.styles.nameOf(style) || style)
     const showsHead = isStyled && (look.firstRow === '1' || (Number.parseInt(look.val ?? '0', 16) & FIRST_ROW) !== 0)
     const isKept = (part: Element): boolean => {
       const mark = childOf(childOf(part, 'trPr'), 'del') ?? childOf(childOf(part, 'tcPr'), 'cellDel')

@@ -33,8 +33,7 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const zip = await openZip(bytes)
   if (elementsOf(await partText(zip, 'META-INF/manifest.xml'), 'encryption-data').length > 0)
     throw new DocumentError('encrypted', 'The file is encrypted: save it without a password.')
-  const content = parseXml(await zip.read('content.xml'))
-  const elements = elementsIn(content.children)
+  const elements = elementsIn(parseXml(await zip.read('content.xml')).children)
   const styles = parseXml(await partText(zip, 'styles.xml'))
   // The styles of both may have the same names.
   const reader = new Reader([...elementsIn(styles.children), ...elements], await formulasOf(zip, elements), type === 'ods')

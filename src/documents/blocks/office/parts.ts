@@ -13,11 +13,8 @@ const OLE = Buffer.from([0xd0, 0xcf, 0x11, 0xe0])
  * @throws document_invalid (damaged, encrypted), payload_too_large
  */
 export async function openOffice(bytes: Uint8Array, usual: string) {
-  if (OLE.equals(bytes.subarray(0, OLE.length)))
-    throw new DocumentError(
-      'encrypted',
-      'The file is encrypted, or of a format before 2007: save it in the newer format without a password.',
-    )
+  const message = 'The file is encrypted, or of a format before 2007: save it in the newer format without a password.'
+  if (OLE.equals(bytes.subarray(0, OLE.length))) throw new DocumentError('encrypted', message)
   const zip = await openZip(bytes)
   const main = (await relatedParts(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? usual
   const title = elementText(await partText(zip, 'docProps/core.xml'), 'title')
