@@ -127,7 +127,7 @@ export const ConfigSchema = Type.Object({
   PROVIDER: setting('ONNX Runtime execution provider.').choice(['cpu', 'cuda'], 'cpu'),
   DEVICE_ID: setting('CUDA device.').integer(0, 0, 63),
   ROLE: setting(
-    'Role of this process: `all`; `replica` answers questions and never writes to INDEX_DIR (write and admin routes return 404); `indexer` changes the index and runs its jobs, without a reader.',
+    'Role of this process: `all`; `replica` answers questions and never changes the index (write and admin routes return 404); `indexer` changes the index and runs its jobs, without a reader.',
   ).choice(['all', 'replica', 'indexer'], 'all'),
   DATA_DIR: setting(
     'Data folder: its `models/`, `index/` and `keys/` are the defaults of READER_DIR, RETRIEVER_DIR, INDEX_DIR and KEYS_DIR, instead of folders of the package.',

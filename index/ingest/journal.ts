@@ -10,7 +10,7 @@ import { parseJson } from '../../base/json.ts'
 
 /**
  * What a job has done, one JSON line per step. Each is durable before the shard's next step begins:
- * - `target`: the table to write to: a new one that replaces the live one at the end, or the live one.
+ * - `target`: the table to write to, a new one that replaces the live one at the end, or the live one; and the job.
  * - `embedded`: all vectors of the shard are present and valid. Its commit may follow at once, so on resume a shard with this last entry is
  * looked up in the table. Shards are pipelined: while one is fsynced, the next is written and the one after that prepared. At most three
  * shards are in this state.
@@ -20,7 +20,7 @@ import { parseJson } from '../../base/json.ts'
  * - `live`: the alias points at the new table.
  */
 const JournalEntrySchema = Type.Union([
-  Type.Object({ step: Type.Literal('target'), replace: Type.Boolean(), stored_as: Type.String() }),
+  Type.Object({ step: Type.Literal('target'), replace: Type.Boolean(), stored_as: Type.String(), job: Type.Optional(Type.String()) }),
   Type.Object({ step: Type.Literal('embedded'), shard: Type.Integer(), embedded: Type.Integer(), skipped: Type.Integer() }),
   Type.Object({ step: Type.Enum(['committed', 'verified']), shard: Type.Integer() }),
   Type.Object({ step: Type.Literal('carrying') }),
@@ -30,8 +30,8 @@ type JournalEntry = Static<typeof JournalEntrySchema>
 
 /** State of a job, as its journal has it. */
 export class Progress {
-  /** `isOwn`: true for a table of the job's own; false for the live one. */
-  target: { readonly isOwn: boolean; readonly storedAs: string } | undefined
+  /** `isOwn`: true for a table of the job's own; false for the live one. `job`: not recorded by earlier software. */
+  target: { readonly isOwn: boolean; readonly storedAs: string; readonly job?: string | undefined } | undefined
   readonly shards = new Map<number, { state: 'embedded' | 'committed' | 'verified'; embedded: number; skipped: number }>()
   /** True once the job's table holds more than the plan. */
   carrying = false
@@ -39,7 +39,7 @@ export class Progress {
   /** A later `target` starts over. */
   add(entry: JournalEntry): void {
     if (entry.step === 'target') {
-      this.target = { isOwn: entry.replace, storedAs: entry.stored_as }
+      this.target = { isOwn: entry.replace, storedAs: entry.stored_as, job: entry.job }
       this.shards.clear()
       this.carrying = false
     } else if (entry.step === 'embedded') {

@@ -29,7 +29,8 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   const live = await readAlias(options)
   const progress = await readJournal(jobFiles(folder).journal)
   let { target } = progress
-  if (target?.isOwn === true && live === target.storedAs) return finished(options, live)
+  const own = storedName(name, jobId)
+  if (target?.isOwn === true && live === own && target.storedAs === own) return finished(options, live)
   await watchChanges(options, jobId)
   const later = new ChangeLog(options, jobId)
   await later.read()
@@ -39,8 +40,8 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
   try {
     if (target === undefined || (await targetIsStale({ ...options, connection, later }, target, live))) {
       const isOwn = replace || live === undefined
-      target = { isOwn, storedAs: isOwn ? storedName(name, jobId) : live }
-      await journal.add({ step: 'target', replace: isOwn, stored_as: target.storedAs })
+      target = { isOwn, storedAs: isOwn ? own : live }
+      await journal.add({ step: 'target', replace: isOwn, stored_as: target.storedAs, job: jobId })
     }
     const run = { ...options, plan, storedAs: target.storedAs, progress, journal, connection, later, embedding: 0 }
     return await (target.isOwn ? buildTable : addRows)(run)
@@ -50,15 +51,16 @@ export async function runJob(options: RunJobOptions): Promise<JobResult> {
 }
 
 /**
- * True if a chosen target no longer applies because another job created or replaced the live table. A table created by an upsert while a
- * first job was building does not count: the job copies its passages.
+ * True if a chosen target no longer applies because another job created or replaced the live table, or the journal is that of another job.
+ * A table created by an upsert while a first job was building does not count: the job copies its passages.
  */
 async function targetIsStale(
-  { replace, connection, later }: Pick<JobRun, 'replace' | 'connection' | 'later'>,
+  { table: name, jobId, replace, connection, later }: Pick<JobRun, 'table' | 'jobId' | 'replace' | 'connection' | 'later'>,
   target: NonNullable<Progress['target']>,
   live: string | undefined,
 ): Promise<boolean> {
-  if (!target.isOwn) return live !== target.storedAs
+  if ((target.job ?? jobId) !== jobId || target.storedAs !== (target.isOwn ? storedName(name, jobId) : live)) return true
+  if (!target.isOwn) return false
   if (replace || live === undefined) return false
   const table = await openStored(connection, live)
   for await (const batch of table.query().select(['id'])) if (stringsIn(batch, 'id').some((id) => !later.ids.has(id))) return true
@@ -75,11 +77,11 @@ function finished(options: RunJobOptions, storedAs: string): Promise<JobResult> 
 }
 
 /** Deletes what a cancelled job built but did not promote. */
-export async function abandonJob({ jobId, folder, ...location }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId' | 'folder'>): Promise<void> {
-  const { target } = await readJournal(jobFiles(folder).journal)
-  if (target?.isOwn === true && (await readAlias(location)) !== target.storedAs) {
+export async function abandonJob({ jobId, ...location }: Pick<RunJobOptions, 'dir' | 'table' | 'jobId'>): Promise<void> {
+  const own = storedName(location.table, jobId)
+  if ((await readAlias(location)) !== own) {
     using connection = await connectLance(location.dir, 0)
-    if ((await connection.tableNames()).includes(target.storedAs)) await connection.dropTable(target.storedAs)
+    if ((await connection.tableNames()).includes(own)) await connection.dropTable(own)
   }
   await unwatchChanges(location, jobId)
 }

@@ -84,6 +84,7 @@ export async function listSnapshots(options: TableLocation): Promise<(Snapshot &
  */
 export function restoreSnapshot(name: string, options: ReplaceOptions): Promise<number> {
   return withSnapshot(name, options, async (snapshot) => {
+    await recorded(name, options)
     const stored = tableFolder(snapshot, SNAPSHOT_TABLE)
     const checked: CheckedFiles = new Map()
     const [first] = (await checkFiles(stored, checked)).damaged
@@ -124,13 +125,24 @@ async function withSnapshot<T>(name: string, options: TableLocation, work: (fold
   return work(folder).catch(explainedBy(require))
 }
 
-/** The record of a snapshot; if it is lost or damaged, what its table shows. @throws index_invalid if that is damaged too */
-async function describedSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
+/** The record of a snapshot; undefined if it is lost or damaged, or that of another one. @throws index_invalid for one of another collection */
+async function recorded(name: string, options: TableLocation): Promise<Snapshot | undefined> {
   const { files, renames } = storeOf(options.dir)
-  const folder = snapshotFolder(options, name)
-  const record = files.read(recordOf(folder))
+  const file = recordOf(snapshotFolder(options, name))
+  const record = files.read(file)
   const value = parseJson((await (renames ? record.catch(() => undefined) : record)) ?? '')
-  if (Value.Check(SnapshotSchema, value)) return { ...value, name, table: options.table }
+  if (!Value.Check(SnapshotSchema, value)) return undefined
+  if (value.table === options.table) return value.name === name ? value : undefined
+  const problem = `The snapshot "${name}" is recorded as one of the collection "${value.table}", not of "${options.table}"`
+  throw invalidIndex('name', `${problem}: move it there (${value.table}.snapshots), or, if only its record was copied, remove ${file}.`)
+}
+
+/** The record of a snapshot; without it, what its table shows. @throws index_invalid if that is damaged too */
+async function describedSnapshot(name: string, options: TableLocation): Promise<Snapshot> {
+  const known = await recorded(name, options)
+  if (known !== undefined) return known
+  const { files } = storeOf(options.dir)
+  const folder = snapshotFolder(options, name)
   const message = `The snapshot "${name}" is damaged, its record and its table: delete it (cepe index snapshot delete ${name} --collection ${options.table}).`
   const age = await files.age(tableFolder(folder, SNAPSHOT_TABLE))
   // LanceDB would make the folder of a deleted snapshot again.

@@ -65,24 +65,40 @@ export const SNAPSHOT_RECORD = 'snapshot.json'
 /** Name of the stored table within a snapshot's folder. */
 export const SNAPSHOT_TABLE = 'snapshot'
 
-/** The tables that this process has found in an index, and the identity of the folder that held them. */
-const found = new Map<string, { readonly identity: string | undefined; readonly tables: Set<string> }>()
+/** The aliases that this process has found in an index, and the identity of the folder that held them. */
+const found = new Map<string, { readonly identity: string | undefined; readonly aliases: Map<string, string> }>()
+
+/** The value of an alias; undefined if there is none, null for a damaged one and that of another name. */
+async function aliasValue(location: TableLocation): Promise<string | null | undefined> {
+  const value = await storeOf(location.dir).values.read(aliasPath(location))
+  if (value === undefined) return undefined
+  return Value.Check(AliasSchema, value) && tableOf(value.stored_as) === location.table ? value.stored_as : null
+}
+
+/** Whether a folder has taken the place of the one in which this process found tables, and holds none of them. */
+async function isReplaced(dir: string): Promise<boolean> {
+  const { identity, aliases = new Map<string, string>() } = found.get(dir) ?? {}
+  if (identity === undefined || aliases.size === 0 || (await storeOf(dir).files.identity(dir)) === identity) return false
+  for (const [table, storedAs] of aliases) if ((await aliasValue({ dir, table })) === storedAs) return false
+  return true
+}
 
 /**
- * The stored table behind a name; undefined if there is none.
+ * The stored table behind a name; undefined if there is none, or if the index was replaced by another one: its folder was unmounted, and an
+ * index made in its place.
  * @throws index_invalid for a damaged alias, or that of another name: a change by it would change the other table
  */
 export async function readAlias(location: TableLocation): Promise<string | undefined> {
   const { dir, table } = location
-  const path = aliasPath(location)
-  const value = await storeOf(dir).values.read(path)
-  if (value === undefined) return undefined
-  if (Value.Check(AliasSchema, value) && tableOf(value.stored_as) === table) {
+  const storedAs = await aliasValue(location)
+  if (storedAs === undefined || (await isReplaced(dir))) return undefined
+  if (storedAs !== null) {
     const identity = await storeOf(dir).files.identity(dir)
-    const { tables = new Set<string>() } = found.get(dir) ?? {}
-    found.set(dir, { identity, tables: tables.add(table) })
-    return value.stored_as
+    const { aliases = new Map<string, string>() } = found.get(dir) ?? {}
+    found.set(dir, { identity, aliases: aliases.set(table, storedAs) })
+    return storedAs
   }
+  const path = aliasPath(location)
   const message = `${path} is damaged: its value should be {"stored_as": "<a folder next to it that begins with ${table}., without .lance>"}.`
   throw invalidIndex(path, message)
 }
@@ -105,9 +121,13 @@ export async function namelessTables(location: TableLocation): Promise<CodedErro
 /** Error for a table without an alias that must have had one; undefined if there was none. */
 export async function lostTable(location: TableLocation): Promise<CodedError | undefined> {
   const { dir, table } = location
-  const nameless = await namelessTables(location)
-  if (nameless !== undefined || found.get(dir)?.tables.has(table) !== true) return nameless
-  const message = `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; \`cepe index add --replace <file> --collection ${table}\` begins a new one.`
+  const isAnother = await isReplaced(dir)
+  const nameless = isAnother ? undefined : await namelessTables(location)
+  if (nameless !== undefined || found.get(dir)?.aliases.has(table) !== true) return nameless
+  const instead = isAnother
+    ? 'a process that is started now takes the folder as it is'
+    : `\`cepe index add --replace <file> --collection ${table}\` begins a new one`
+  const message = `The collection "${table}" has disappeared from ${dir}: mount the folder again, or restore it from a backup; ${instead}.`
   return new CodedError('index_missing', message, { field: 'table' })
 }
 
@@ -117,11 +137,9 @@ export async function lostTable(location: TableLocation): Promise<CodedError | u
  * @throws index_missing
  */
 export async function checkFolder(dir: string): Promise<void> {
-  const { identity, tables = new Set<string>() } = found.get(dir) ?? {}
-  if (identity === undefined || (await storeOf(dir).files.identity(dir)) === identity) return
-  const names = [...tables]
-  for (const table of names) if ((await readAlias({ dir, table })) !== undefined) return
-  throw await missingTable({ dir, table: at(names, 0) })
+  if (!(await isReplaced(dir))) return
+  const [table = ''] = found.get(dir)?.aliases.keys() ?? []
+  throw await missingTable({ dir, table })
 }
 
 /**
@@ -148,8 +166,10 @@ export async function missingTable(location: TableLocation): Promise<CodedError>
 }
 
 /** @throws conflict if the writer lock was lost */
-export function writeAlias(location: TableLocation, storedAs: string): Promise<void> {
-  return storeOf(location.dir).values.write(aliasPath(location), { stored_as: storedAs })
+export async function writeAlias(location: TableLocation, storedAs: string): Promise<void> {
+  const { dir, table } = location
+  await storeOf(dir).values.write(aliasPath(location), { stored_as: storedAs })
+  found.get(dir)?.aliases.set(table, storedAs)
 }
 
 /** Creates an alias; the caller holds the writer lock. @returns false if another process created one first */
@@ -160,7 +180,7 @@ export function createAlias(location: TableLocation, storedAs: string): Promise<
 /** Takes the name away; what is stored stays. To be called under the writer lock. */
 export async function removeAlias({ dir, table }: TableLocation): Promise<void> {
   await storeOf(dir).values.remove(aliasPath({ dir, table }))
-  found.get(dir)?.tables.delete(table)
+  found.get(dir)?.aliases.delete(table)
 }
 
 /** Milliseconds since the alias was last changed, at least; Infinity if it does not exist. */

@@ -8,6 +8,7 @@ import { interruptible } from './program/interrupted.ts'
 import { wholeNumber } from './program/options.ts'
 import { invalidOption } from '../../base/errors.ts'
 import { createProgress } from './program/progress.ts'
+import { print, say } from './program/shown.ts'
 
 interface BuildArguments {
   readonly out: string
@@ -70,16 +71,16 @@ async function build(checkpointDir: string, given: BuildArguments): Promise<void
     dtype,
     int4: { blockSize: blockSize === '128' ? 128 : 32, lmHead },
     inPlace,
-    onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
+    onWarning: (message) => say(`warning: ${message}`),
   })
-  process.stdout.write(`${out}: ${modelId(manifest)}, ${(manifest.parameters / 1e6).toFixed(1)} M parameters\n`)
+  await print(`${out}: ${modelId(manifest)}, ${(manifest.parameters / 1e6).toFixed(1)} M parameters\n`)
   if (texts === undefined) return
   const { distanceFromF32 } = await import('./verify.ts')
   const distance = await interruptible(
     (signal) => distanceFromF32(out, texts, (outDir) => withProgress('Building in f32', { ...checkpoint, outDir, dtype: 'f32', signal })),
     () => `${out} is built; what it costs was not measured.`,
   )
-  process.stdout.write(`against f32: ${distance}\n`)
+  await print(`against f32: ${distance}\n`)
 }
 
 async function withProgress(what: string, options: BuildOptions): Promise<ModelManifest> {

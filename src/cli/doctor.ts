@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { messageOf } from '../../base/errors.ts'
+import { print } from './program/shown.ts'
 
 /** `cepe doctor`: what this machine has of what CUDA needs. */
 export function doctorCommand(): Command {
@@ -23,7 +24,7 @@ export function doctorCommand(): Command {
         )
       for (const { name, found, problem } of parts) {
         const said = [found, problem].filter(Boolean).join('. ')
-        process.stdout.write(`${problem === undefined ? 'ok     ' : 'problem'}  ${name.padEnd(13)} ${said}\n`)
+        await print(`${problem === undefined ? 'ok     ' : 'problem'}  ${name.padEnd(13)} ${said}\n`)
       }
       if (parts.some(({ problem }) => problem !== undefined)) process.exitCode = 1
     })

@@ -2,7 +2,8 @@ import path from 'node:path'
 import { Command } from 'commander'
 import { closing } from '../../base/files.ts'
 import { loadConfig } from './program/run-program.ts'
-import { createProgress, print } from './program/progress.ts'
+import { createProgress } from './program/progress.ts'
+import { print } from './program/shown.ts'
 
 /** `cepe embed-worker`: a worker for schedulers. Reads work from standard input and writes results to standard output as JSON lines. */
 export function embedWorkerCommand(): Command {
@@ -29,6 +30,6 @@ export function embedWorkerCommand(): Command {
     })
 }
 
-function answer(line: object): Promise<void> {
+function answer(line: object): Promise<unknown> {
   return print(`${JSON.stringify(line)}\n`)
 }

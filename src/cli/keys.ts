@@ -4,6 +4,7 @@ import type { Config } from '../settings.ts'
 import type { KeyRecord } from '../keys/record.ts'
 import { loadConfig } from './program/run-program.ts'
 import { wholeNumber } from './program/options.ts'
+import { print, say } from './program/shown.ts'
 
 interface AddOptions {
   readonly admin?: boolean
@@ -33,11 +34,11 @@ export function keysCommand(): Command {
         const usage = await usageOfDay(dir, undefined, warn)
         const files = [...(await readChanges(dir)).values()]
         const lines = files.flatMap(({ record }) => (record === undefined ? [] : [line(record, usage.get(record.name) ?? 0)]))
-        if (lines.length > 0) process.stdout.write(`${lines.join('\n')}\n`)
-        else if (files.length === 0) process.stdout.write(`no keys in ${dir}\n`)
+        if (lines.length > 0) await print(`${lines.join('\n')}\n`)
+        else if (files.length === 0) await print(`no keys in ${dir}\n`)
         for (const { problem } of files) {
           if (problem === undefined) continue
-          process.stderr.write(`cepe: ${problem}\n`)
+          warn(problem)
           process.exitCode = 1
         }
       }),
@@ -49,7 +50,7 @@ export function keysCommand(): Command {
         .action(async (name: string) => {
           const { revokeKey } = await import('../keys/store.ts')
           await revokeKey((await loadConfig()).KEYS_DIR, name)
-          process.stdout.write(`${name} is revoked\n`)
+          await print(`${name} is revoked\n`)
         }),
     )
 }
@@ -69,8 +70,7 @@ async function add(name: string, { admin, requestsPerMinute, questionsPerDay, co
     warn(`there is no collection ${one} yet: the key works once it is made (cepe index add --collection ${one})`)
   if (admin !== true && !needsKey(before))
     warn('this is the first user key: a service with these keys was open, and answers requests with a key only from now on')
-  const failure = await new Promise((resolve) => process.stdout.write(`${key}\n`, resolve))
-  if (!failure) return
+  if (!(await print(`${key}\n`))) return
   // The key was not seen, and a retry takes its name.
   await removeKey(config.KEYS_DIR, name)
   process.exitCode = 1
@@ -87,7 +87,7 @@ async function missing(names: readonly string[], { INDEX_DIR: dir, TABLE }: Conf
 }
 
 function warn(message: string): void {
-  process.stderr.write(`cepe: ${message}\n`)
+  say(`cepe: ${message}`)
 }
 
 function line(record: KeyRecord, questions: number): string {

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
-import { loadConfig } from './program/run-program.ts'
+import { loadConfig, loadWritingConfig } from './program/run-program.ts'
 import { wholeNumber, collectionOption } from './program/options.ts'
+import { print, say } from './program/shown.ts'
 
 /** `cepe migrate`: migrates a table to the current schema, or restores an earlier version. */
 export function migrateCommand(): Command {
@@ -10,22 +11,22 @@ export function migrateCommand(): Command {
     .option('--restore <version>', 'restore a version named by a migration; rows written since are lost', wholeNumber({ min: 1 }))
     .addOption(collectionOption())
     .action(async ({ dryRun = false, restore, collection: name }: { dryRun?: boolean; restore?: number; collection?: string }) => {
-      const { INDEX_DIR: dir, TABLE: table } = await loadConfig({ TABLE: name })
+      const { INDEX_DIR: dir, TABLE: table } = await (dryRun ? loadConfig : loadWritingConfig)({ TABLE: name })
       const { migrateIndex, restoreIndex } = await import('../../index/versions/migrate-index.ts')
       if (restore !== undefined) {
         await restoreIndex({ dir, table, version: restore })
-        process.stdout.write(`collection ${table} is as it was in version ${restore}\n`)
+        await print(`collection ${table} is as it was in version ${restore}\n`)
         return
       }
       const { from, to, migrations, restoreTo } = await migrateIndex({
         dir,
         table,
         dryRun,
-        onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
+        onWarning: (message) => say(`warning: ${message}`),
       })
-      if (migrations.length === 0) process.stdout.write(`collection ${table} has schema version ${to}; nothing to do\n`)
+      if (migrations.length === 0) await print(`collection ${table} has schema version ${to}; nothing to do\n`)
       else
-        process.stdout.write(
+        await print(
           `collection ${table}: schema version ${from} -> ${to}${dryRun ? ' (dry run)' : ''}\n${migrations.map((migration) => `  ${migration}\n`).join('')}to undo: cepe migrate --restore ${restoreTo}\n`,
         )
     })

@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { megabytes } from '../service/follow-job.ts'
 import { invalidOption } from '../../base/errors.ts'
 import { createProgress } from './program/progress.ts'
+import { print, say } from './program/shown.ts'
 
 /** `cepe pull`: fetches a checkpoint from a hub. */
 export function pullCommand(): Command {
@@ -22,8 +23,8 @@ export function pullCommand(): Command {
         revision,
         outDir,
         onProgress: ({ done, total, name: file }) => progress.update(megabytes(done), megabytes(total), file),
-        onWarning: (message) => process.stderr.write(`warning: ${message}\n`),
+        onWarning: (message) => say(`warning: ${message}`),
       }).finally(() => progress.stop())
-      process.stdout.write(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${files.length} files, ${megabytes(bytes)} MB\n`)
+      await print(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${files.length} files, ${megabytes(bytes)} MB\n`)
     })
 }

@@ -15,14 +15,15 @@ import type { StartProgress } from '../service/follow-job.ts'
 import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import { forReading } from '../service/storage.ts'
-import { createProgress, print } from './program/progress.ts'
+import { createProgress } from './program/progress.ts'
+import { print, say } from './program/shown.ts'
 
 /** Longest line of a file. */
 const LINE_BYTES = 16 * 2 ** 20
 
 interface AskFileOptions extends BatchOptions {
   readonly file: string
-  readonly write: (line: string) => Promise<void>
+  readonly write: (line: string) => Promise<unknown>
   readonly defaults: Partial<AnswerRequest>
   readonly onFailed: (message: string) => void
   readonly startProgress: StartProgress
@@ -126,11 +127,10 @@ export async function runAsk(question: string | undefined, options: AskOptions):
     await using services = closing(await openService(config))
     if (single !== undefined) await askOne(single, services.answering, run, json)
     else if (file !== undefined) {
-      const write = (line: string): Promise<void> => (out ? appendLine(out, line) : print(`${line}\n`))
-      const onFailed = (message: string) => process.stderr.write(`${message}\n`)
-      const asked = { file, defaults, write, onFailed, startProgress: createProgress }
+      const write = (line: string): Promise<unknown> => (out ? appendLine(out, line) : print(`${line}\n`))
+      const asked = { file, defaults, write, onFailed: say, startProgress: createProgress }
       const { answered, failed } = await askFile({ ...asked, services: services.answering, run })
-      process.stderr.write(`${answered} answered, ${failed} failed\n`)
+      say(`${answered} answered, ${failed} failed`)
       if (failed > 0) process.exitCode = 1
     }
   } finally {

@@ -11,6 +11,7 @@ import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import { forReading } from '../service/storage.ts'
 import { createProgress } from './program/progress.ts'
+import { say as sayLine } from './program/shown.ts'
 
 /** Time limit for closing after the host has left; then the process exits. */
 const HARD_END_MS = 5_000
@@ -67,5 +68,5 @@ function describe(error: unknown): ReturnType<ToolContext['failed']> {
 }
 
 function say(message: string): void {
-  process.stderr.write(`cepe mcp: ${message}\n`)
+  sayLine(`cepe mcp: ${message}`)
 }

@@ -14,6 +14,7 @@ import { documentDefaults, readerOptions } from '../service/models.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { createProgress } from './program/progress.ts'
+import { print } from './program/shown.ts'
 
 /** Characters of a chunk shown without --json. */
 const SHOWN_CHARACTERS = 200
@@ -32,7 +33,7 @@ export async function runRead(file: string, question: string | undefined, option
     const isUnasked = error instanceof CodedError && error.field === 'question' && question === undefined
     throw isUnasked ? invalidOption('question', NO_QUESTION) : error
   })
-  process.stdout.write(options.json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))
+  await print(options.json ? `${JSON.stringify(response, null, 2)}\n` : readable(response))
 }
 
 async function readDocument(file: string, question: string | undefined, options: ReadOptions): Promise<DocumentResponse> {

@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { Config } from '../settings.ts'
 import { wholeNumber } from './program/options.ts'
 import { loadConfig } from './program/run-program.ts'
+import { say } from './program/shown.ts'
 import type { startService } from './service.ts'
 
 /** `cepe serve`: the HTTP service. */
@@ -17,7 +18,7 @@ export function serveCommand(): Command {
       await checkAddress(config.HOST, config.PORT)
       // Loading the rest of the program takes a second: quick checks come first.
       const { startService: start } = await import('./service.ts')
-      process.stderr.write(welcome(await start(config), config))
+      say(welcome(await start(config), config))
     })
 }
 
@@ -36,5 +37,5 @@ export function welcome(
         : role === 'replica'
           ? `curl -s ${address}/readyz`
           : 'npx cepe index add <file or folder>'
-  return `\n${doing} at ${address} (documentation: ${address}/docs). Try:\n\n  ${example}\n\n`
+  return `\n${doing} at ${address} (documentation: ${address}/docs). Try:\n\n  ${example}\n`
 }

@@ -7,6 +7,7 @@ import { readRegular } from '../../base/exists.ts'
 import type { Sample } from '../inference/worker/tasks/verify.ts'
 import { packageRoot } from '../package.ts'
 import { decimal, wholeNumber } from './program/options.ts'
+import { print } from './program/shown.ts'
 
 /** Lines for the encoder per comparison; the decoder reads one more. */
 const CONTEXTS = 8
@@ -66,7 +67,7 @@ export function inspectCommand(): Command {
     )
     .argument('<model>', 'folder of a built model or a checkpoint, or a .gguf file')
     .action(async (model: string) => {
-      process.stdout.write(`${await described(model)}\n`)
+      await print(`${await described(model)}\n`)
     })
 }
 
@@ -110,7 +111,7 @@ export function verifyCommand(): Command {
       if (given !== undefined)
         throw invalidOption(`--${given}`, `--${given} goes with --${given === 'atol' ? 'golden' : 'against'}: give both.`)
       if (golden) await againstGoldens(built, golden, atol)
-      if (against !== undefined) process.stdout.write(`${await buildDistance(built, against, texts, samples)}\n`)
+      if (against !== undefined) await print(`${await buildDistance(built, against, texts, samples)}\n`)
     })
 }
 
@@ -120,6 +121,6 @@ async function againstGoldens(built: string, golden: readonly string[], atol: nu
     import('../../models/golden.ts'),
   ])
   const results = await verifyGolden(built, golden, atol)
-  process.stdout.write(`${results.map(formatVerification).join('\n\n')}\n`)
+  await print(`${results.map(formatVerification).join('\n\n')}\n`)
   if (!results.every((result) => result.ok)) process.exitCode = 1
 }

@@ -1,6 +1,7 @@
 import { pino } from 'pino'
 import sonicBoom from 'sonic-boom'
 import { withoutSecrets } from '../../base/errors.ts'
+import { legible } from '../../base/json.ts'
 import type { Config } from '../settings.ts'
 
 /** Limit of buffered log lines; further lines are dropped. */
@@ -18,7 +19,7 @@ export function createLog({ LOG_LEVEL }: Pick<Config, 'LOG_LEVEL'>) {
   let leftOut = 0
   let closed = false
   // pino's own destination() flushes at exit and blocks if the output is not read.
-  const logger = pino({ level: LOG_LEVEL }, { write: (line: string) => void (closed || output.write(withoutSecrets(line))) })
+  const logger = pino({ level: LOG_LEVEL }, { write: (line: string) => void (closed || output.write(legible(withoutSecrets(line)))) })
   output.on('drop', () => leftOut++)
   // A full disk, or a reader that left. It cannot be logged here; the next line retries.
   output.on('error', () => undefined)

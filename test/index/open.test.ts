@@ -1,9 +1,10 @@
-import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { cp, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { connectLance } from '../../index/table/lance.ts'
 import { openIndex } from '../../index/open.ts'
+import { createSnapshot } from '../../index/snapshots/snapshots.ts'
 import { passageText } from '../../index/contract.ts'
 import { dot, embed, embedText, hashEmbedding, somePassages, tempDir } from './helpers.ts'
 
@@ -222,6 +223,35 @@ await t.test('a lost alias is named: nothing is read, written or begun anew, and
     await writeFile(alias, `{"stored_as": "${storedAs}"}`)
     t.equal(await index.count(), 3, how)
   }
+})
+
+await t.test('an index that takes the place of the served one is neither read nor changed; the same one, mounted again, is', async (t) => {
+  const [dir, other] = [join(await tempDir(t), 'index'), join(await tempDir(t), 'index')]
+  const index = await openIndex({ dir, model: hashEmbedding, consistencyMs: 0 })
+  t.teardown(() => index.close())
+  await index.upsert(somePassages(3), await vectorsOf(somePassages(3)))
+  const another = await openIndex({ dir: other, model: hashEmbedding })
+  await another.upsert(somePassages(1, 9), await vectorsOf(somePassages(1, 9)))
+  another.close()
+  await rename(dir, `${dir}.away`)
+  await rename(other, dir)
+  const gone = { code: 'index_missing', message: /mount the folder again.*a process that is started now takes the folder as it is/ }
+  await t.rejects(
+    index.refresh().then(() => index.count()),
+    gone,
+  )
+  for (let round = 0; round < 2; round++) {
+    await t.rejects(index.get('p9'), gone)
+    await t.rejects(index.upsert(somePassages(1, 5), await vectorsOf(somePassages(1, 5))), gone)
+    await t.rejects(index.delete(['p9']), gone)
+    await t.rejects(createSnapshot('one', { dir, table: 'passages' }), gone)
+  }
+  await rename(dir, other)
+  // As another mount: a copy, of other inodes.
+  await cp(`${dir}.away`, dir, { recursive: true })
+  t.equal(await index.count(), 3)
+  await index.upsert(somePassages(1, 5), await vectorsOf(somePassages(1, 5)))
+  t.equal(await index.count(), 4)
 })
 
 await t.test('after refresh a read sees what another process wrote, however seldom it looks by itself', async (t) => {

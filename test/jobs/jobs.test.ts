@@ -1,5 +1,5 @@
 import t from 'tap'
-import { access, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { copyFile, access, mkdir, readdir, readFile, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
@@ -255,6 +255,7 @@ await t.test('without its list of files a job deletes nothing', async (t) => {
     [(list: string) => writeFile(list, '{"sources": ['), /is damaged/],
     // One changed bit of a name: b.md would be missing.
     [async (list: string) => writeFile(list, (await readFile(list, 'utf8')).replace('b.md', 'b.me')), /found, is damaged/],
+    [(list: string) => copyFile(listOf(first.id), list), /that of another job/],
     [(list: string) => rm(list), /is missing/],
   ] as const
   for (const [damage, message] of damages) {

@@ -9,7 +9,8 @@ import type { Files, Job, JobOptions, WebSource } from '../../jobs/record/schema
 import type { Corpus, Source } from './corpus-files.ts'
 import { follow, withIndexing } from './jobs.ts'
 import { wholeNumber, collectionOption } from '../program/options.ts'
-import { shown } from '../program/shown.ts'
+import { loadWritingConfig } from '../program/run-program.ts'
+import { print, say, shown } from '../program/shown.ts'
 import { jobOptions, withReadingOptions, type ReadingOptions } from './reading-options.ts'
 
 interface AddOptions extends ReadingOptions {
@@ -62,8 +63,9 @@ export function addCommand(): Command {
       }
       if (isDryRun(options) || options.replace === true)
         throw invalidOption('--watch', '--watch goes with none of --check, --show and --replace: give one of them.')
-      // Missing files and unsupported ones are reported before waiting for anything.
+      // Missing files, unsupported ones and a replica are reported before waiting for anything.
       await corpusOf(given, options)
+      await loadWritingConfig()
       await make(options)
       const { watchCorpus } = await import('./watch-corpus.ts')
       return watchCorpus(given, {
@@ -122,15 +124,15 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
         const isInvalid = error instanceof CodedError && error.code === 'corpus_invalid'
         // One damaged table must not keep the rest of a folder out.
         if (options.strict !== true && isInvalid && (isSkipped || sources.length > 1)) {
-          process.stderr.write(`${shown(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}`)}\n`)
+          say(shown(`${name} is ${isSkipped ? 'skipped' : 'not indexed'}: ${error.message}`))
           if (isSkipped) leftOut.push({ file: name, problem: 'not_supported', detail: error.message })
           else failed.push(name)
           return undefined
         }
         // A job that failed with `--strict`, or was stopped, ends the command.
         const left = sources.slice(i + 1).map(({ path }) => path)
-        if (done.length > 0) process.stderr.write(`${shown(`Indexed before: ${done.map((one) => one.name).join(', ')}`)}\n`)
-        if (left.length > 0) process.stderr.write(`${shown(`Not started: ${left.join(', ')}`)}\n`)
+        if (done.length > 0) say(shown(`Indexed before: ${done.map((one) => one.name).join(', ')}`))
+        if (left.length > 0) say(shown(`Not started: ${left.join(', ')}`))
         throw error
       })
       if (job !== undefined) done.push({ name, files: job.files ?? ONE_FILE })
@@ -183,7 +185,7 @@ const ONE_FILE: Files = { indexed: 1, left_out: [] }
 async function summarise({ sources }: Corpus, leftOut: readonly LeftOutFile[], files: readonly Files[], verb: string): Promise<void> {
   if (leftOut.length === 0 && sources.every(({ kind }) => kind === 'table')) return
   const { describeFiles, joinedFiles, tallyOf } = await import('../../jobs/sources/summary.ts')
-  process.stdout.write(`${shown(describeFiles(joinedFiles([...files, tallyOf(leftOut)]), verb))}\n`)
+  await print(`${shown(describeFiles(joinedFiles([...files, tallyOf(leftOut)]), verb))}\n`)
 }
 
 /** A JSON file of a folder of documents may be no table, such as package.json. */

@@ -16,7 +16,7 @@ import { describeFiles } from '../../jobs/sources/summary.ts'
 import { takeFiles } from '../../jobs/sources/take.ts'
 import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
-import { shown } from '../program/shown.ts'
+import { print, shown } from '../program/shown.ts'
 import type { Source } from './corpus-files.ts'
 
 const MB = 1e6
@@ -99,15 +99,15 @@ async function checkPages(web: WebSource, checking: Checking): Promise<Files | u
 }
 
 /** Prints a passage as it would be indexed. */
-export function showPassage(item: ReadItem): void {
+export async function showPassage(item: ReadItem): Promise<void> {
   if ('reason' in item) return
   const { id, title, text, metadata } = item.passage
   const page = metadata?.page === undefined ? '' : ` (page ${String(metadata.page)})`
-  process.stdout.write(`--- ${id}${page}\n${title}\n${text}\n\n`)
+  await print(`--- ${id}${page}\n${title}\n${text}\n\n`)
 }
 
 function say(text: string): void {
-  process.stdout.write(`${shown(text)}\n`)
+  void print(`${shown(text)}\n`)
 }
 
 /** Prints why a job would fail. @returns what was found otherwise */
@@ -137,7 +137,7 @@ interface Checking {
   readonly options: JobOptions
   /** Numbers per vector. */
   readonly dimension: number
-  readonly onItem?: ((item: ReadItem) => void) | undefined
+  readonly onItem?: ((item: ReadItem) => Promise<void>) | undefined
 }
 
 /** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, payload_too_large */
@@ -149,7 +149,7 @@ async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimen
   for await (const item of notes.of(items)) {
     const pause = yieldToEventLoop()
     if (pause !== undefined) await pause
-    onItem?.(item)
+    await onItem?.(item)
     const { lines = 1 } = item
     if (item.line !== last.line || item.file !== last.file) read += lines
     last = item

@@ -1,13 +1,11 @@
 import { Command } from 'commander'
 import { createReadStream } from 'node:fs'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { invalidOption, notFound } from '../../../base/errors.ts'
 import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { exportLines } from '../../../index/read/contract.ts'
 import { createProgress } from '../program/progress.ts'
-import { quoted, unquoted } from '../program/shown.ts'
+import { print, quoted, unquoted } from '../program/shown.ts'
 import { changingCommand, indexingCommand } from './jobs.ts'
 
 const KB = 1000
@@ -61,13 +59,13 @@ export function contentsCommands() {
     'print the rejected lines of a job with reasons, as JSON lines',
     async ({ jobs }, [job = '']) => {
       const path = await jobs.reportPath(job)
-      if (await exists(path)) await print(createReadStream(path))
+      if (await exists(path)) await printAll(createReadStream(path, 'utf8'))
     },
   )
   const exported = 'print all passages as JSON lines, which can be indexed again'
   const exporting = indexingCommand('export', exported, async ({ index }, _, { source }) => {
     if (source !== undefined) await requireSource(index, source)
-    await print(Readable.from(exportLines(index.export(source === undefined ? undefined : { source }))))
+    await printAll(exportLines(index.export(source === undefined ? undefined : { source })))
   })
   const sources = indexingCommand('sources', 'list the sources with their number of passages', async ({ index }) =>
     (await index.sources()).map(({ source, passages }) => `${passages}\t${quoted(source)}\n`).join(''),
@@ -97,6 +95,7 @@ async function requireSource(index: Pick<PassageIndex, 'count' | 'table'>, sourc
   throw notFound('--source', `${problem}: \`cepe index sources --collection ${index.table}\` lists the sources.`)
 }
 
-function print(stream: Readable): Promise<void> {
-  return pipeline(stream, process.stdout, { end: false })
+/** Prints texts until the reader of the output leaves. */
+async function printAll(texts: AsyncIterable<string>): Promise<void> {
+  for await (const text of texts) if (await print(text)) return
 }

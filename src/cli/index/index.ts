@@ -7,11 +7,12 @@ import type { Indexing } from '../../service/indexing.ts'
 import { addCommand } from './add.ts'
 import { contentsCommands, snapshotCommands } from './contents.ts'
 import { commitCommand, pendingCommand, planCommand, vectorsCommand } from './shards.ts'
-import { loadConfig } from '../program/run-program.ts'
+import { loadConfig, loadWritingConfig } from '../program/run-program.ts'
 import { cancel, changingCommand, follow, indexingCommand, listed, type Options, showJob } from './jobs.ts'
 import { collectionOption } from '../program/options.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
+import { print } from '../program/shown.ts'
 
 const REEMBED = 're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified'
 
@@ -54,7 +55,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
     .option('--dry-run', 'print what would be done and exit')
     .addOption(collectionOption())
     .action(async ({ dryRun = false, collection: name }: { dryRun?: boolean; collection?: string }) => {
-      const config = await loadConfig({ TABLE: name })
+      const config = await (dryRun ? loadConfig : loadWritingConfig)({ TABLE: name })
       const { INDEX_DIR: dir, TABLE: table, KEEP_VERSIONS_MIN: minutes } = config
       const { jobsDir, useScratch } = await import('../../service/storage.ts')
       const { configuredRetrievers } = await import('../../service/models.ts')
@@ -70,7 +71,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       const lines = [`${table}: ${shown(before)}`, ...(after === undefined ? [] : [`now: ${shown(after)}`])]
       if (replaced.before.length > replaced.after.length)
         lines.push(`${replaced.before.length - replaced.after.length} replaced tables removed`)
-      process.stdout.write(`${[...lines, ...replacedLine(replaced.after)].join('\n')}\n`)
+      await print(`${[...lines, ...replacedLine(replaced.after)].join('\n')}\n`)
     })
 }
 
@@ -121,7 +122,7 @@ function encodeAheadCommand(): Command {
         (signal) => encodeIndexAhead({ ...encoding, onProgress, signal }),
         () => 'Interrupted: stored states are kept; run the command again to resume.',
       ).finally(() => progress.stop())
-      process.stdout.write(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
+      await print(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
     })
 }
 

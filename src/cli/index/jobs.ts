@@ -6,16 +6,17 @@ import type { Job } from '../../jobs/record/schema.ts'
 import type { Indexing } from '../../service/indexing.ts'
 import { interruptible, interruptibleAtOnce } from '../program/interrupted.ts'
 import { collectionOption } from '../program/options.ts'
-import { loadConfig } from '../program/run-program.ts'
+import { loadConfig, loadWritingConfig } from '../program/run-program.ts'
 import { createProgress } from '../program/progress.ts'
-import { shown } from '../program/shown.ts'
+import { print, say, shown } from '../program/shown.ts'
 
 /** What a command does: embed passages (the retriever is built or verified), change the index, only read it, or check what would be embedded. */
 type Need = 'embeds' | 'changes' | 'reads' | 'checks'
 
 /** Opens the index and its jobs, and closes them after the work. */
 export async function withIndexing(table: string | undefined, need: Need, run: (indexing: Indexing) => Promise<unknown>): Promise<void> {
-  const config = await loadConfig({ TABLE: table })
+  const isReading = need === 'reads' || need === 'checks'
+  const config = await (isReading ? loadConfig : loadWritingConfig)({ TABLE: table })
   const [{ openCommand }, { ensureRetriever }, { forReading }] = await Promise.all([
     import('../../service/indexing.ts'),
     import('../../service/setup.ts'),
@@ -23,7 +24,7 @@ export async function withIndexing(table: string | undefined, need: Need, run: (
   ])
   const opening = interruptibleAtOnce(async () => {
     if (need === 'embeds' || need === 'checks') await ensureRetriever(config, createProgress)
-    return openCommand(need === 'reads' || need === 'checks' ? await forReading(config) : config)
+    return openCommand(isReading ? await forReading(config) : config)
   }, 'Interrupted before anything was begun: run the command again.')
   await using indexing = closing(await opening)
   await run(indexing)
@@ -44,7 +45,7 @@ export function indexingCommand(name: string, description: string, run: Run, nee
     const options = command.opts<Options>()
     return withIndexing(options.collection, need, async (indexing) => {
       const said = await run(indexing, command.args, options)
-      if (typeof said === 'string') process.stdout.write(said)
+      if (typeof said === 'string') await print(said)
     })
   })
 }
@@ -67,8 +68,8 @@ export async function follow(jobs: Jobs, ordered: Promise<Job>, table: string | 
     },
     ending,
   )
-  for (const warning of job.warnings) process.stderr.write(`${shown(`${job.source.name}: ${warning}`)}\n`)
-  process.stdout.write(`${line(job)}\n`)
+  for (const warning of job.warnings) say(shown(`${job.source.name}: ${warning}`))
+  await print(`${line(job)}\n`)
   return job
 }
 
@@ -91,8 +92,8 @@ export async function listed(jobs: Jobs): Promise<string[]> {
 
 /** Prints a job's record. */
 export async function showJob(jobs: Jobs, id: string): Promise<void> {
-  process.stdout.write(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
-  if (await jobs.isAbandoned(id)) process.stderr.write(`${abandoned(id)}\n`)
+  await print(`${JSON.stringify(await jobs.get(id), null, 2)}\n`)
+  if (await jobs.isAbandoned(id)) say(abandoned(id))
 }
 
 function abandoned(id: string): string {

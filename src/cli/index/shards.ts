@@ -9,6 +9,7 @@ import type { Named } from '../../../index/vectors/given.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { collectionOption, decimal, wholeNumber } from '../program/options.ts'
 import { createProgress } from '../program/progress.ts'
+import { print, say, shown } from '../program/shown.ts'
 import { loadConfig } from '../program/run-program.ts'
 import { follow, withIndexing } from './jobs.ts'
 import { jobOptions, type ReadingOptions, withReadingOptions } from './reading-options.ts'
@@ -61,15 +62,14 @@ export function vectorsCommand(): Command {
         () => 'Interrupted: written shards are kept; run the command again to resume.',
       ).finally(() => Object.values(bars).forEach((bar) => bar.stop()))
       const least = compared === 0 ? '' : `, least cosine ${leastCosine.toFixed(4)}`
-      process.stdout.write(
+      await print(
         `${shardDir.folder}: vectors of ${written} shards written, ${present} had theirs; ${compared} passages compared${least}\n`,
       )
-      if (foreign.count > 0)
-        process.stderr.write(`${foreign.count} vectors are of passages that are not in the plan (${named(foreign)}): ignored.\n`)
+      if (foreign.count > 0) say(`${foreign.count} vectors are of passages that are not in the plan (${named(foreign)}): ignored.`)
       if (missing.count === 0) return
       process.exitCode = 1
-      process.stderr.write(
-        `${missing.count} passages have no vector (${named(missing)}): ${missing.shards} shards were skipped. Provide files with them, all of one shard at once, or run \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.\n`,
+      say(
+        `${missing.count} passages have no vector (${named(missing)}): ${missing.shards} shards were skipped. Provide files with them, all of one shard at once, or run \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.`,
       )
     })
 }
@@ -110,7 +110,7 @@ export function planCommand(): Command {
         shardRows,
       }).finally(() => progress.stop())
       const { accepted, rejected, shard_rows } = shardDir.plan
-      process.stdout.write(`${shardDir.folder}: ${accepted} passages in ${shard_rows.length} shards, ${rejected} lines rejected\n`)
+      await print(`${shardDir.folder}: ${accepted} passages in ${shard_rows.length} shards, ${rejected} lines rejected\n`)
     })
 }
 
@@ -123,9 +123,9 @@ export function pendingCommand(): Command {
       const { inspectShardDir, openShardDir } = await import('../../../index/ingest/shard-dir/shard-dir.ts')
       const shardDir = await openShardDir(path.resolve(folder))
       const { missing, foreign } = await inspectShardDir(shardDir, { whole: true })
-      for (const { file, why } of foreign) process.stderr.write(`${file} ${why}\n`)
+      for (const { file, why } of foreign) say(shown(`${file} ${why}`))
       const work = [...missing, ...foreign.flatMap(({ shard }) => shard ?? [])].sort((a, b) => a - b)
-      for (const shard of work) process.stdout.write(`${JSON.stringify({ shard })}\n`)
+      for (const shard of work) await print(`${JSON.stringify({ shard })}\n`)
     })
 }
 

@@ -5,6 +5,7 @@ import { CodedError, messageOf } from '../../../base/errors.ts'
 import { TABLE } from '../../jobs/sources/list.ts'
 import type { Corpus, Source } from './corpus-files.ts'
 import { Interrupted } from '../program/interrupted.ts'
+import { print, say } from '../program/shown.ts'
 
 interface Watch {
   /** Polling interval in seconds. */
@@ -30,11 +31,11 @@ export async function watchCorpus(given: readonly string[], { seconds, corpus, a
         await add(changedOf(await corpus(), changed), ending.signal)
       } catch (error) {
         if (error instanceof Interrupted || !(ending.signal.aborted || error instanceof CodedError)) throw error
-        if (!ending.signal.aborted) process.stderr.write(`cepe: ${messageOf(error)}\n`)
+        if (!ending.signal.aborted) say(`cepe: ${messageOf(error)}`)
       }
-      if (!ending.signal.aborted) process.stdout.write(`Watching ${given.join(', ')} for changes, every ${seconds} s; Ctrl-C ends it\n`)
+      if (!ending.signal.aborted) await print(`Watching ${given.join(', ')} for changes, every ${seconds} s; Ctrl-C ends it\n`)
     }
-    process.stdout.write('Watching has ended; nothing is left undone\n')
+    await print('Watching has ended; nothing is left undone\n')
   } finally {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) process.removeListener(signal, end)
   }

@@ -1,3 +1,5 @@
+import { say } from './shown.ts'
+
 /** Exit code after Ctrl-C, as in shells. */
 export const INTERRUPTED_CODE = 130
 
@@ -28,7 +30,7 @@ export async function interruptible<Result>(
 /** Runs work that ends with the process at Ctrl-C, without clean-up. */
 export async function interruptibleAtOnce<Result>(work: () => Promise<Result>, message: string): Promise<Result> {
   const end = (): void => {
-    process.stderr.write(`\ncepe: ${message}\n`)
+    say(`\ncepe: ${message}`)
     process.exit(INTERRUPTED_CODE)
   }
   process.once('SIGINT', end)

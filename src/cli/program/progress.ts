@@ -2,11 +2,6 @@ import cliProgress from 'cli-progress'
 import type { Progress } from '../../service/follow-job.ts'
 import { shown } from './shown.ts'
 
-/** Writes to standard output and waits for its reader (backpressure). */
-export function print(text: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(text, () => resolve()))
-}
-
 /** Share of the work per line if standard error is not a terminal. */
 const LINE_STEP = 0.1
 

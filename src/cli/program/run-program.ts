@@ -1,17 +1,25 @@
 import { type Command, CommanderError } from 'commander'
-import { CodedError, invalidOption, messageOf, osCode } from '../../../base/errors.ts'
+import { CodedError, invalidConfig, invalidOption, messageOf, osCode } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { type LockWait, onLockWait } from '../../../base/locks/lock-wait.ts'
 import { pidOf } from '../../../base/locks/process.ts'
 import { checkOpenFiles } from '../../../base/process.ts'
 import type { Config } from '../../settings.ts'
 import { Interrupted, INTERRUPTED_CODE } from './interrupted.ts'
-import { shown } from './shown.ts'
+import { say } from './shown.ts'
 
 /** Loads the settings ({@link loadConfig}) when a command runs: help does not need their schema. */
 export async function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {}): Promise<Config> {
   const config = await import('../../config.ts')
   return config.loadConfig(overrides)
+}
+
+/** As {@link loadConfig}, for a command that changes the index. @throws config_invalid in a replica */
+export async function loadWritingConfig(overrides?: Parameters<typeof loadConfig>[0]): Promise<Config> {
+  const config = await loadConfig(overrides)
+  if (config.ROLE !== 'replica') return config
+  const problem = 'CEPE_ROLE is replica, which never changes the index'
+  throw invalidConfig('CEPE_ROLE', `${problem}: run the command with the settings of the indexer, or unset CEPE_ROLE.`)
 }
 
 /** Time after which a failed command exits although something is still running. */
@@ -70,7 +78,7 @@ async function prepare(program: Command, command: Command): Promise<void> {
 async function reportLockWait(program: Command, { location, holder }: LockWait): Promise<void> {
   const pid = await pidOf(holder)
   const who = pid === undefined ? 'a process on another machine or in another container' : `process ${pid}`
-  process.stderr.write(`${program.name()}: waiting for a lock held by ${who}: ${location}\n`)
+  say(`${program.name()}: waiting for a lock held by ${who}: ${location}`)
 }
 
 /** Errors already printed: a stream's error reaches its writer and its listeners. */
@@ -83,8 +91,7 @@ function fail(program: Command, thrown: unknown): void {
   const error = failureOf(thrown) ?? thrown
   const expected = error instanceof CodedError || error instanceof Interrupted || osCode(error) !== undefined || !(error instanceof Error)
   const message = expected ? messageOf(error) : (error.stack ?? error.message)
-  // Names of files and values of users may have control characters; the lines of a list are meant.
-  process.stderr.write(`${program.name()}: ${message.split('\n').map(shown).join('\n')}\n`)
+  say(`${program.name()}: ${message}`)
   process.exitCode = thrown instanceof Interrupted ? INTERRUPTED_CODE : 1
   setTimeout(() => process.exit(), END_MS).unref()
 }

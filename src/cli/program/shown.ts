@@ -1,16 +1,18 @@
-import { parseJson } from '../../../base/json.ts'
+import { legible, parseJson } from '../../../base/json.ts'
 
-/** Control characters, which would break a line or command the terminal. */
-const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}]/gu
-const SHORT: ReadonlyMap<string, string> = new Map([
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-])
+/** Writes to standard output and waits for its reader (backpressure). @returns the failure, if any */
+export function print(text: string): Promise<Error | null | undefined> {
+  return new Promise((resolve) => process.stdout.write(legible(text), resolve))
+}
 
-/** A text for one line of output: control characters as in JSON. */
+/** Writes lines to standard error. */
+export function say(text: string): void {
+  process.stderr.write(`${legible(text)}\n`)
+}
+
+/** A text for one line of output. */
 export function shown(text: string): string {
-  return text.replace(CONTROLS, (one) => SHORT.get(one) ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return legible(text, '')
 }
 
 /** A value for a line of output: as JSON if it has control characters or begins with a quote, otherwise as it is. */

@@ -51,6 +51,7 @@ const StoredResponseSchema = Type.Object({
   found: Type.Boolean({ description: 'False for an answer 404.' }),
   body: Type.Unknown(),
   at: Type.Number({ description: 'Milliseconds since 1970.' }),
+  collection: Type.Optional(Type.String({ description: 'Not recorded by earlier software.' })),
 })
 type StoredResponse = Static<typeof StoredResponseSchema>
 
@@ -86,7 +87,8 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
     const name = createHash('sha256').update(key).digest('hex').slice(0, 40)
     const file = join(folder, `${name}.json`)
     const orWarn = (done: Promise<void>): Promise<void> => done.catch((err: unknown) => request.log.error({ err }, NOT_KEPT))
-    const keep = async (found: boolean, body: unknown): Promise<void> => store(file, { request: await fingerprint(), found, body })
+    const keep = async (found: boolean, body: unknown): Promise<void> =>
+      store(file, { request: await fingerprint(), found, body, collection })
     await makeFolder(folder)
     const lock = await takeLock(join(folder, `${name}.lock`), 0)
     const busy = 'A request with this idempotency key is in progress: wait for its response.'
@@ -94,7 +96,7 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
     try {
       const text = await readText(file)
       const stored = parseSealed(text ?? '')
-      if (!Value.Check(StoredResponseSchema, stored)) {
+      if (!Value.Check(StoredResponseSchema, stored) || (stored.collection ?? collection) !== collection) {
         const problem = `The response stored for this idempotency key is damaged (${name}.json)`
         if (text !== undefined && (await fileAge(file)) < keepMs)
           throw conflict(HEADER, `${problem}: check whether the request was processed, and use a new key if not.`)

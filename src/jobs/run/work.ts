@@ -26,7 +26,7 @@ async function settle({ id, table }: Job, state: JobState, { index, store }: Pic
   if (state === 'stopped') return
   await store.dropShards(id)
   if (state === 'done') await unwatchChanges({ dir: index.dir, table }, id)
-  else await abandonJob({ dir: index.dir, table, jobId: id, folder: store.folder(id) })
+  else await abandonJob({ dir: index.dir, table, jobId: id })
   await store.giveReserve(id)
 }
 

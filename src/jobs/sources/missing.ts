@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
 import { writeFileDurably } from '../../../base/durable.ts'
@@ -18,6 +19,8 @@ const ListedSchema = Type.Object({
   unseen: Type.Array(Type.String()),
   /** Sources of files that are readable and have no passage. */
   emptied: Type.Optional(Type.Array(Type.String())),
+  /** Not recorded by earlier software. */
+  job: Type.Optional(Type.String()),
 })
 type Listed = Static<typeof ListedSchema>
 
@@ -33,7 +36,7 @@ export async function noteFiles(jobFolder: string, files: readonly ListedFile[],
 }
 
 export async function noteListed(jobFolder: string, listed: Listed): Promise<void> {
-  await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(sealed(listed)))
+  await writeFileDurably(jobFiles(jobFolder).listed, JSON.stringify(sealed({ ...listed, job: basename(jobFolder) })))
 }
 
 /** Checks that earlier jobs of the same files can be identified. @throws invalid_request */
@@ -104,7 +107,8 @@ async function readListed(jobFolder: string): Promise<Listed | undefined> {
   const text = await readText(jobFiles(jobFolder).listed)
   if (text === undefined) return undefined
   const found = parseSealed(text)
-  return Value.Check(ListedSchema, found) ? found : refuse(jobFolder, 'is damaged: put its copy back, or remove it')
+  const isOwn = Value.Check(ListedSchema, found) && (found.job ?? basename(jobFolder)) === basename(jobFolder)
+  return isOwn ? found : refuse(jobFolder, 'is damaged, or that of another job: put its copy back, or remove it')
 }
 
 function refuse(jobFolder: string, problem: string): never {

@@ -13,21 +13,29 @@ async function replace(call: Call): Promise<void> {
     state = String((await call('GET', `/v1/admin/index-jobs/${String(json.id)}`)).json.state)
 }
 
-for (const left of ['an empty folder', 'nothing'])
+for (const left of ['an empty folder', 'an index of another process', 'nothing'])
   await t.test(`no change is acknowledged while the folder of the index is unmounted, which leaves ${left}`, async (t) => {
     const dir = await tempDir(t)
     const { call } = await filled(t, dir)
     const [index, away] = [join(dir, 'index'), join(dir, 'away')]
     for (const round of left === 'nothing' ? [0] : [0, 1]) {
       await rename(index, away)
-      if (left === 'an empty folder') await mkdir(index)
+      if (left !== 'nothing') await mkdir(index)
+      if (left === 'an index of another process') {
+        const another = await served(t, dir)
+        t.match(await put(another.call, 'foreign'), { status: 200 })
+        await another.end()
+      }
       for (const [name, change] of Object.entries(CHANGES)) {
         t.match(await change(call), { status: 503, json: { error: { code: 'index_missing', message: /mount/ } } }, name)
       }
       const replacing = await call('POST', '/v1/admin/index-jobs?replace=true', TSV)
       t.match(replacing, { status: 503, json: { error: { code: 'index_missing' } } })
       t.match(await call('GET', '/readyz'), { status: 503, json: { ready: false } })
-      t.equal(existsSync(index), left === 'an empty folder', 'nothing is made in its place')
+      for (const id of ['kept', 'foreign'])
+        t.match(await call('GET', `/v1/passages/${id}`), { status: 503, json: { error: { code: 'index_missing', message: /mount/ } } }, id)
+      t.equal(existsSync(index), left !== 'nothing', 'nothing is made in its place')
+      if (left === 'an empty folder') t.same(await readdir(index), [])
       await rm(index, { recursive: true, force: true })
       await rename(away, index)
       t.match(await call('GET', '/v1/passages/kept'), { status: 200 })

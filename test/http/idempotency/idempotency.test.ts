@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promise
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { CodedError } from '../../../base/errors.ts'
+import { parseSealed, sealed } from '../../../base/json.ts'
 import { onceIn } from '../../../src/http/idempotency/idempotency.ts'
 
 /** A process whose POST does work once. @returns posts with a key */
@@ -92,7 +93,8 @@ t.test('a damaged response is no licence to do the work again', async (t) => {
   const [file = ''] = (await readdir(dir)).filter((name) => name.endsWith('.json'))
   const whole = await readFile(join(dir, file), 'utf8')
   const altered = [whole.replace('"works":1', '"works":3'), whole.replace('"found":true', '"found":false')]
-  for (const text of ['', '{"request": "x", "fou', '{}', 'null', '[]', ...altered]) {
+  const elsewhere = JSON.stringify(sealed({ ...(parseSealed(whole) as object), collection: 'rivers' }))
+  for (const text of ['', '{"request": "x", "fou', '{}', 'null', '[]', elsewhere, ...altered]) {
     t.not(text, whole)
     await writeFile(join(dir, file), text)
     t.match(await post('k'), { status: 400, json: { code: 'conflict', message: new RegExp(`damaged \\(${file}\\)`) } }, text)

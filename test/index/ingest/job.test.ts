@@ -1,11 +1,12 @@
 import t, { type Test } from 'tap'
-import { appendFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
+import { appendFile, copyFile, readdir, readFile, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readAlias } from '../../../index/versions/alias.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { arrowTable, packVectors } from '../../../index/table/rows.ts'
 import { abandonJob } from '../../../index/ingest/run.ts'
 import { watchChanges } from '../../../index/writers/change-log.ts'
+import { openIndex } from '../../../index/open.ts'
 import { connectLance } from '../../../index/table/lance.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 import { journalOf, opened, planned, run } from './job-helpers.ts'
@@ -246,12 +247,45 @@ await t.test('a first job whose table was made meanwhile by an upsert adds to it
   const abort = new AbortController()
   const { embed: stopping } = counting(60, () => abort.abort(new Error('stopped')))
   await t.rejects(run(dir, 'j1', { embed: stopping, signal: abort.signal }), { message: 'stopped' })
-  await abandonJob({ dir, table: 'passages', jobId: 'j1', folder: join(dir, 'jobs', 'j1') })
+  await abandonJob({ dir, table: 'passages', jobId: 'j1' })
   t.equal(await readAlias({ dir, table: 'passages' }), undefined)
   await index.upsert([{ id: 'own', title: '', text: 'kept' }], [embedText('kept')])
   await run(dir, 'j1')
   t.equal(await index.count(), 101)
   t.ok(await index.get('own'))
+})
+
+await t.test('a journal of another job is not followed: nothing counts as written, and no table of the other is dropped', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  const first = somePassages(100)
+  const journal = join(await planned(dir, 'j1', first), 'journal.jsonl')
+  await run(dir, 'j1')
+  const rivers = await openIndex({ dir, table: 'rivers', model: hashEmbedding })
+  t.teardown(() => rivers.close())
+  const others = join(await planned(dir, 'j2', somePassages(30, 500)), 'journal.jsonl')
+  await run(dir, 'j2', { table: 'rivers' })
+  const added = somePassages(100, 100)
+  const added2 = somePassages(100, 200)
+  // Of a job that built the live table, of one of another collection, and of one that added to the live table.
+  for (const [job, from, corpus] of [
+    ['j3', journal, added],
+    ['j4', others, added2],
+    ['j5', join(dir, 'jobs', 'j3', 'journal.jsonl'), somePassages(100, 300)],
+  ] as const) {
+    await copyFile(from, join(await planned(dir, job, corpus), 'journal.jsonl'))
+    await run(dir, job)
+    t.ok(await index.get(corpus[0]?.id ?? ''), job)
+  }
+  t.equal(await index.count(), 400)
+  for (const [job, from] of [
+    ['j6', others],
+    ['j7', journal],
+  ] as const) {
+    await copyFile(from, join(await planned(dir, job, added), 'journal.jsonl'))
+    await abandonJob({ dir, table: 'passages', jobId: job })
+  }
+  t.same([await index.count(), await rivers.count()], [400, 30])
 })
 
 await t.test('bad vectors stop the job before they are written; what was committed stays', async (t) => {

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
@@ -233,6 +233,31 @@ async function sizeOf(folder: string): Promise<number> {
     if (entry.isFile()) bytes += (await stat(join(entry.parentPath, entry.name))).size
   return bytes
 }
+
+await t.test(
+  'a snapshot that was copied from another collection is neither listed nor restored, a record of another one not believed',
+  async (t) => {
+    const dir = await tempDir(t)
+    const [index, rivers] = [await opened(t, dir), await opened(t, dir, 'rivers')]
+    await put(index, somePassages(5))
+    await put(rivers, somePassages(3, 10))
+    await createSnapshot('one', { dir, table: 'passages' })
+    await createSnapshot('other', { dir, table: 'rivers' })
+    const at = (...names: string[]) => join(dir, ...names)
+    await cp(at('rivers.snapshots', 'other'), at('passages.snapshots', 'other'), { recursive: true })
+    const message = /recorded as one of the collection "rivers", not of "passages": move it there/
+    await t.rejects(listSnapshots({ dir, table: 'passages' }), { code: 'index_invalid', message })
+    await t.rejects(restoreSnapshot('other', { dir, table: 'passages', ...MODEL }), { code: 'index_invalid', message })
+    await deleteSnapshot('other', { dir, table: 'passages' })
+    t.same(await all(index), somePassages(5))
+    // A record of another snapshot of the collection.
+    await put(index, somePassages(2, 5))
+    await createSnapshot('two', { dir, table: 'passages' })
+    await copyFile(at('passages.snapshots', 'one', 'snapshot.json'), at('passages.snapshots', 'two', 'snapshot.json'))
+    const listed = await listSnapshots({ dir, table: 'passages' })
+    t.same(Object.fromEntries(listed.map(({ name, rows }) => [name, rows])), { one: 5, two: 7 })
+  },
+)
 
 await t.test('a snapshot that another process deletes in between is not found, and not damaged', async (t) => {
   const dir = await tempDir(t)
