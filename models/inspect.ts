@@ -74,7 +74,7 @@ function embeddingLine({ pooling, normalised, query_prompt, passage_prompt = '' 
 }
 
 function protocolLine(manifest: CepeManifest): string {
-  const { k, k_decoder, demonstrations, context_tokens, max_new_tokens, instruction } = manifest.qa_defaults
+  const { k, k_decoder, demonstrations, context_tokens, max_new_tokens, instruction, focus } = manifest.qa_defaults
   const { bos_id } = manifest.tokens
   return [
     `protocol: mode ${defaultMode(manifest)}`,
@@ -83,6 +83,7 @@ function protocolLine(manifest: CepeManifest): string {
     `demonstrations ${demonstrations}`,
     `context_tokens ${context_tokens}`,
     `max_new_tokens ${max_new_tokens}`,
+    ...(focus ? ['focus'] : []),
     ...(instruction === undefined ? [] : [`instruction ${JSON.stringify(instruction)}`]),
     bos_id === null ? 'no BOS in front' : `BOS ${bos_id} in front`,
   ].join(', ')

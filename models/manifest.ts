@@ -44,6 +44,9 @@ export const QaDefaultsSchema = Type.Object(
     mode: Type.Optional(
       Type.Enum(['decoder-only', 'map-rerank'], { description: 'Default: cepe; decoder-only where the model has no encoder.' }),
     ),
+    focus: Type.Optional(
+      Type.Literal(true, { description: 'In mode map-rerank read the parts of each passage that are nearest to the question, too.' }),
+    ),
   },
   { additionalProperties: false },
 )

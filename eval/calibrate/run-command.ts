@@ -67,13 +67,13 @@ async function fit(files: readonly string[], options: CalibrateOptions, index: P
   const { createInProcessClient } = await import('../client/in-process.ts')
   await using client = closing(namedService(options) ?? (await createInProcessClient({ ...overrides, ...index })))
   const { judged, left, questions: counts, sources, defaults } = await askAll(client, questions, { ks, concurrency: options.concurrency })
-  const { mode, demonstrations, chat_template = 'none', instruction = '', weights } = defaults
+  const { mode, demonstrations, chat_template = 'none', instruction = '', focus, weights } = defaults
   const calibration: Calibration = {
     version: CALIBRATION_VERSION,
     fitted_at: new Date().toISOString(),
     reader: sources.model.reader,
     ...(weights !== undefined && { weights }),
-    prompt: { chat_template, instruction, mode, demonstrations },
+    prompt: { chat_template, instruction, mode, demonstrations, ...(focus && { focus }) },
     retriever: sources.model.retriever,
     index: sources.index,
     asked: {

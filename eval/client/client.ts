@@ -3,7 +3,7 @@ import { MODES } from '../../src/text/plan.ts'
 import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
 import { CHAT_TEMPLATES } from '../../src/text/chat-template.ts'
 
-/** How a service answers a request that names nothing but the question. Earlier runs do not record the last three. */
+/** How a service answers a request that names nothing but the question. Earlier runs do not record the last four. */
 export const ServiceDefaultsSchema = Type.Object({
   mode: Type.Enum([...MODES]),
   k: Type.Integer(),
@@ -13,6 +13,7 @@ export const ServiceDefaultsSchema = Type.Object({
   max_new_tokens: Type.Integer(),
   chat_template: Type.Optional(Type.Enum([...CHAT_TEMPLATES])),
   instruction: Type.Optional(Type.String()),
+  focus: Type.Optional(Type.Literal(true)),
   weights: Type.Optional(Type.String({ description: 'Digest of weights and tokenizer.' })),
 })
 export type ServiceDefaults = Static<typeof ServiceDefaultsSchema>

@@ -156,6 +156,8 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly topTokens?: number | undefined
   /** Constrains the answer. Not in mode replug. */
   readonly grammar?: Grammar | undefined
+  /** In mode map-rerank read the parts of each passage that are nearest to the question, too. */
+  readonly focus?: true | undefined
 }
 
 export interface AnswerToken {
@@ -179,6 +181,8 @@ export interface AnswerReadResult extends ReadPlacement {
   readonly stopped: boolean
   /** Natural-log probability of each generated token, the stop token included. */
   readonly logprobs: readonly number[]
+  /** How far the readings of the answer's passage agree with it, 0 to 1, relative to the surest; absent of a single reading. */
+  readonly agreement?: number
   /** The greedy answer from the same passages, where it is another one: of sampling, or a value that it does not name. */
   readonly greedy?: Omit<WrittenAnswer, 'tokens'>
   /** The answer in the form of a grammar; with sampling, as it is. */
@@ -214,7 +218,7 @@ export interface DocumentRead extends DocumentRequest, Pick<AnswerRead, 'samplin
 /** An answer, whose contexts are `chunks`. */
 export interface DocumentReadResult extends Pick<
   AnswerReadResult,
-  'text' | 'stopped' | 'logprobs' | 'contextShares' | 'promptTokens' | 'prompts' | 'contexts' | 'timingsMs'
+  'text' | 'stopped' | 'logprobs' | 'agreement' | 'contextShares' | 'promptTokens' | 'prompts' | 'contexts' | 'timingsMs'
 > {
   /** The encoder's chunks, in document order; best first if only the best are read. */
   readonly chunks: readonly DocumentChunk[]

@@ -2,6 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
 import { invalidConfig, messageOf, reasonOf } from '../../base/errors.ts'
+import { QaDefaultsSchema } from '../../models/manifest.ts'
 import { orAbsent, readRegular } from '../../base/exists.ts'
 import { isIntact, parseJson } from '../../base/json.ts'
 import type { Log } from '../inference/log.ts'
@@ -58,6 +59,7 @@ const PromptSchema = Type.Object({
   instruction: Type.String({ description: 'Text after the question; empty: none.' }),
   mode: Type.Enum([...MODES]),
   demonstrations: Type.Integer({ minimum: 0 }),
+  focus: QaDefaultsSchema.properties.focus,
 })
 export type PromptForm = Static<typeof PromptSchema>
 
@@ -178,7 +180,7 @@ export function fittedOn(calibration: Calibration | undefined, judged: Partial<J
   const fitted: Judged = { ...calibration.prompt, reader: calibration.reader }
   const { weights, ...read } = judged
   const isSameReader = weights !== undefined && weights === calibration.weights
-  const names = Object.keys(read) as (keyof typeof read)[]
+  const names = [...(Object.keys(read) as (keyof typeof read)[]), 'focus' as const]
   const other = names.find((name) => fitted[name] !== read[name] && !(name === 'reader' && isSameReader))
   if (other === undefined) return calibration
   const named = (value: unknown) => (other === 'reader' ? String(value) : `${other} ${JSON.stringify(value)}`)

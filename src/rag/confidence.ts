@@ -26,12 +26,12 @@ export function mayBeWithheld({ calibration, minConfidence }: ConfidencePolicy):
 
 /** Returns the confidence of an answer in words, its probability of being right, and whether it is withheld as written. */
 export function assessAnswer(
-  { text, stopped, logprobs, written = { text, stopped, logprobs } }: AnswerReadResult,
+  { text, stopped, logprobs, agreement, written = { text, stopped, logprobs } }: AnswerReadResult,
   signals: Signals | null,
   { calibration, minConfidence }: ConfidencePolicy,
 ): AnswerConfidence {
   // An empty answer has no confidence, although the reader may be certain of it.
-  const sure = text === '' ? 0 : confidence(logprobs)
+  const sure = text === '' ? 0 : confidence(logprobs, agreement)
   const probability = calibration && signals ? probabilityCorrect(calibration, signals) : null
   const abstained = minConfidence === undefined ? (probability ?? 1) < LEAST_PROBABILITY : (probability ?? sure) < minConfidence
   return {
@@ -82,13 +82,13 @@ export function confidenceSignals(
   read: AnswerReadResult,
   evidence: readonly Evidence[],
 ): Signals | null {
-  const { text, stopped, logprobs } = read
+  const { text, stopped, logprobs, agreement } = read
   if (UNCOVERED.includes(mode) || text === '' || logprobs.length === 0 || evidence.length === 0) return null
   const saying = evidence.filter(({ highlights }) => highlights.length > 0)
   const least = Math.min(...logprobs)
   const { from_prompt: fromPrompt, ...attended } = attentionSignals(read, evidence)
   return {
-    confidence: confidence(logprobs),
+    confidence: confidence(logprobs, agreement),
     mean_doubt: doubt(mean(logprobs)),
     most_doubt: doubt(least),
     first_doubt: doubt(at(logprobs, 0)),

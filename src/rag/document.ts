@@ -59,7 +59,7 @@ export async function answerDocument(
     const seen = [...read.chunks, ...read.inDecoder].reduce((sum, { start, end }) => sum + end - start, 0)
     return {
       answer: read.text,
-      confidence: read.text === '' ? 0 : confidence(read.logprobs),
+      confidence: read.text === '' ? 0 : confidence(read.logprobs, read.agreement),
       finish_reason: read.stopped ? 'stop' : 'length',
       document: {
         title: document.title,

@@ -78,6 +78,7 @@ export function resolveRequest(
     ...(sampling && { sampling: samplingOf(sampling) }),
     ...(logprobs !== undefined && { topTokens: logprobs }),
     ...(grammar && { grammar }),
+    ...(mode === 'map-rerank' && defaults.focus && { focus: defaults.focus }),
     replugTemperature: request.replug_temperature ?? 1,
     includePrompts: request.include_prompts ?? false,
     ...(request.attention === 'sentences' && { attendedSentences: true }),
@@ -85,8 +86,14 @@ export function resolveRequest(
 }
 
 /** What shapes the prompts of a question, apart from its passages. */
-export function promptForm({ chatTemplate = 'none', instruction = '', mode, demonstrations }: Omit<ResolvedQuestion, 'k'>): PromptForm {
-  return { chat_template: chatTemplate, instruction, mode, demonstrations: demonstrations.length }
+export function promptForm({
+  chatTemplate = 'none',
+  instruction = '',
+  mode,
+  demonstrations,
+  focus,
+}: Omit<ResolvedQuestion, 'k'>): PromptForm {
+  return { chat_template: chatTemplate, instruction, mode, demonstrations: demonstrations.length, ...(focus && { focus }) }
 }
 
 /** What shapes the prompt of a request that names nothing but the question. */
@@ -94,7 +101,13 @@ export function defaultPrompt(manifest: CepeManifest, own: readonly Demonstratio
   const { qa_defaults: defaults } = manifest
   const { instruction = '' } = instructionOf({}, template, defaults)
   const demonstrations = defaultDemonstrations(template, own, defaults)
-  return { chat_template: template, instruction, mode: defaultMode(manifest), demonstrations }
+  return {
+    chat_template: template,
+    instruction,
+    mode: defaultMode(manifest),
+    demonstrations,
+    ...(defaults.focus && { focus: defaults.focus }),
+  }
 }
 
 /** The protocol's number, limited to those that the service has; none in a chat template. */

@@ -263,12 +263,18 @@ t.test('a calibration judges the prompts that it was fitted on, and no others', 
   ] as const)
     t.equal(typeof (await probability(calibration, request)), isJudged ? 'number' : 'object', JSON.stringify([calibration.prompt, request]))
 
-  const dir = t.testdir({ 'plain.json': JSON.stringify(plain), 'inst.json': JSON.stringify(briefed) })
+  const focused: Calibration = { ...briefed, prompt: { ...briefed.prompt, focus: true } }
+  const dir = t.testdir({
+    'plain.json': JSON.stringify(plain),
+    'inst.json': JSON.stringify(briefed),
+    'focus.json': JSON.stringify(focused),
+  })
   const said: string[] = []
   const choose = (name: string, now: object, files = { named: path.join(dir, name), shipped: '' }) =>
     chooseCalibration(files, { reader: 'r', ...inst, ...now }, (_, message) => void said.push(message))
   t.same(await choose('inst.json', {}), briefed)
   t.same(await choose('plain.json', { chat_template: 'none', instruction: '', demonstrations: 0 }), plain)
+  t.same(await choose('focus.json', { focus: true }), focused)
   t.same(said, [])
   for (const [file, now, difference] of [
     ['plain.json', {}, 'chat_template "none", not of chat_template "inst"'],
@@ -276,6 +282,8 @@ t.test('a calibration judges the prompts that it was fitted on, and no others', 
     ['inst.json', { instruction: '' }, 'instruction "Be brief.", not of instruction ""'],
     ['inst.json', { mode: 'map-rerank' }, 'mode "cepe", not of mode "map-rerank"'],
     ['inst.json', { demonstrations: 2 }, 'demonstrations 0, not of demonstrations 2'],
+    ['inst.json', { focus: true }, 'focus undefined, not of focus true'],
+    ['focus.json', {}, 'focus true, not of focus undefined'],
   ] as const) {
     t.equal(await choose(file, now), undefined)
     t.match(said.splice(0), [`is of ${difference}, and is not used: create it again (cepe calibrate).`])

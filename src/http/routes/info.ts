@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { modelId, weightsOf } from '../../../models/manifest.ts'
+import { modelId, QaDefaultsSchema, weightsOf } from '../../../models/manifest.ts'
 import type { Calibration } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
 import { orNull } from '../../rag/fields.ts'
@@ -37,6 +37,7 @@ export const InfoSchema = Type.Object({
         max_new_tokens: number,
         chat_template: Type.String(),
         instruction: Type.String({ description: 'Text after the question; empty: none.' }),
+        focus: QaDefaultsSchema.properties.focus,
       },
       { description: 'Defaults for fields that a request omits, by the protocol of the model and the settings.' },
     ),

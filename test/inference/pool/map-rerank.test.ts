@@ -90,6 +90,36 @@ await t.test('passages behind the first k_decoder are read through the encoder, 
   )
 })
 
+await t.test('parts nearest to the question are read too: the surest answer is given, as sure as all readings are of it', async (t) => {
+  const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true, ...more })
+  const passage = { title: 'w1', text: 'w2 w3 w4.\nw5 w9 w7.\nw8 w6 w2.\nw12 w13 w14.', score: 1 }
+  const texts = [passage.text, 'w5 w9 w7.', 'w2 w3 w4.\nw5 w9 w7.\nw8 w6 w2.']
+  for (const kDecoder of [1, 0]) {
+    const alone = await Promise.all(
+      texts.map((text) => reader.answer(asked({ mode: 'cepe', kDecoder, passages: [{ ...passage, text }], attendedSentences: true }))),
+    )
+    const sure = alone.map(({ text, logprobs }) => (text === '' ? 0 : confidence(logprobs)))
+    const best = sure.indexOf(Math.max(...sure))
+    const chosen = alone[best]
+    const agreeing = sure.reduce((sum, one, i) => sum + (alone[i]?.text === chosen?.text ? one : 0), 0) / texts.length
+    const all = await reader.answer(asked({ mode: 'map-rerank', kDecoder, passages: [passage], focus: true, attendedSentences: true }))
+    t.match(all, { text: chosen?.text, logprobs: chosen?.logprobs })
+    t.ok(Math.abs(confidence(all.logprobs, all.agreement) - agreeing) < 1e-9, `${kDecoder}: mean over the readings`)
+    t.same(
+      all.prompts,
+      alone.flatMap(({ prompts }) => prompts),
+    )
+    t.same([all.inDecoder, all.contextOf], kDecoder === 1 ? [[true], [-1]] : [[false], [0]])
+    t.same(all.contextTokenCounts, alone[0]?.contextTokenCounts, 'the context of the passage is the whole one')
+    t.same(all.attended?.[0] ?? null, best === 0 ? (chosen?.attended?.[0] ?? null) : null, 'a part has no sentence of the passage')
+    const [whole] = alone
+    const none = asked({ mode: 'map-rerank', kDecoder, passages: [passage], focus: true, stop: whole ? [whole.text.slice(0, 1)] : [] })
+    t.match(await reader.answer(none), { text: '', prompts: whole?.prompts }, 'parts of a passage without an answer are not read')
+  }
+})
+
 await t.test('experts: the surest passage says each token; those that cannot are not read', async (t) => {
   const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
   t.teardown(() => reader.close({ drainMs: 0 }))

@@ -10,7 +10,9 @@ import type { RunContext } from '../decoder/step-decoding.ts'
 import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 import type { Grammar } from '../../../text/grammar/grammar.ts'
-import { at } from '../../../../base/at.ts'
+import { at, mean, present } from '../../../../base/at.ts'
+import { nearestParts } from '../../../text/focus.ts'
+import { plainText } from '../../../text/words.ts'
 import { confidence } from '../../confidence.ts'
 
 /** A request that is answered from one plan. */
@@ -70,41 +72,68 @@ interface Placed {
  * Reads passages one at a time, best first, and returns the answer that is worth most: its confidence times the weight of its passage.
  * Extractive readers choose among passages in this way (Karpukhin et al. 2020, section 6.1); for a small decoder the other passages of a
  * common prompt are distractors. The first `kDecoder` passages are read in a prompt, the others through the encoder if the model has one.
- * An empty answer says that the passage has none. As a confidence is 1 at most, passages whose weight is not above the best answer's worth
- * are not read.
+ * With `focus` the parts of a passage that are nearest to the question are read in prompts, too, and the surest answer is that of the
+ * passage. An empty answer says that the passage has none: its parts are not read, which would guess. As a confidence is 1 at most,
+ * passages whose weight is not above the best answer's worth are not read.
  * @throws as answerTask
  */
 async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint): Promise<Placed> {
   const weights = passageWeights(read.passages)
   const mode = model.limits.hasEncoder ? 'cepe' : 'decoder-only'
-  const one = (i: number): PlannedRead => ({ ...read, mode, passages: [at(read.passages, i)], kDecoder: i < read.kDecoder ? 1 : 0 })
-  const answers: Answer[] = []
-  let best = { i: 0, worth: 0 }
+  const reading = async (asked: PlannedRead): Promise<Placed> => ({ asked, answer: await answerTask(model, asked, yieldPoint) })
+  const readings: Placed[][] = []
+  let best: (Placed & { readonly worth: number; readonly passage: number }) | undefined
   for (const [i, weight] of weights.entries()) {
-    if (best.worth >= weight && best.worth > 0) break
-    const answer = await answerTask(model, one(i), yieldPoint)
-    answers.push(answer)
-    const worth = answer.text === '' ? 0 : confidence(answer.logprobs) * weight
-    if (worth > best.worth) best = { i, worth }
+    if (best !== undefined && best.worth >= weight && best.worth > 0) break
+    const passage = at(read.passages, i)
+    const whole = { ...read, mode, passages: [passage], kDecoder: i < read.kDecoder ? 1 : 0 } as const
+    const placed = [await reading(whole)]
+    const parts = read.focus && at(placed, 0).answer.text !== '' ? nearestParts(read.question, passage.text) : []
+    for (const text of parts)
+      placed.push(await reading({ ...whole, passages: [{ ...passage, text }], kDecoder: Math.min(1, read.kDecoder) }))
+    readings.push(placed)
+    const surest = placed.reduce((a, b) => (sureness(b.answer) > sureness(a.answer) ? b : a))
+    const worth = sureness(surest.answer) * weight
+    if (best === undefined || worth > best.worth) best = { ...surest, answer: agreed(surest.answer, placed), worth, passage: i }
   }
-  return { answer: joined(read, answers, at(answers, best.i)), asked: one(best.i) }
+  const { answer, asked, passage } = present(best)
+  return { answer: { ...answer, ...joined(read, readings, passage, asked) }, asked }
 }
 
-/** The chosen answer, with the prompts and times of all that were read. */
-function joined({ passages, attendedSentences }: AnswerRead, answers: readonly Answer[], chosen: Answer): Answer {
-  const sum = (of: (answer: Answer) => number): number => answers.reduce((total, answer) => total + of(answer), 0)
-  const encoded = answers.filter(({ contextOf }) => contextOf[0] === 0)
+function sureness({ text, logprobs }: Answer): number {
+  return text === '' ? 0 : confidence(logprobs)
+}
+
+/** The surest answer of several readings, with its mean confidence in all of them relative to its own: those that say otherwise have none. */
+function agreed(surest: Answer, readings: readonly Placed[]): Answer {
+  if (readings.length === 1 || surest.text === '') return surest
+  const said = plainText(surest.text)
+  const shares = readings.map(({ answer }) => (plainText(answer.text) === said ? sureness(answer) : 0))
+  return { ...surest, agreement: mean(shares) / sureness(surest) }
+}
+
+/**
+ * What an answer holds of all that was read.
+ * @param readings by passage, the whole one first
+ * @param chosen number of the answer's passage
+ */
+function joined({ passages, attendedSentences }: AnswerRead, readings: readonly (readonly Placed[])[], chosen: number, asked: PlannedRead) {
+  const all = readings.flat().map(({ answer }) => answer)
+  const wholes = readings.map((placed) => at(placed, 0))
+  const sum = (of: (answer: Answer) => number): number => all.reduce((total, answer) => total + of(answer), 0)
+  const encoded = wholes.flatMap(({ answer }, i) => (answer.contextOf[0] === 0 ? { ...answer, i } : []))
+  // A part has other offsets than its passage.
+  const sentence = at(wholes, chosen).asked === asked ? (at(wholes, chosen).answer.attended?.[0] ?? null) : null
   return {
-    ...chosen,
-    ...(attendedSentences && { attended: passages.map((_, i) => (answers[i] === chosen ? (chosen.attended?.[0] ?? null) : null)) }),
-    contextOf: passages.map((_, i) => encoded.findIndex((answer) => answer === answers[i])),
+    ...(attendedSentences && { attended: passages.map((_, i) => (i === chosen ? sentence : null)) }),
+    contextOf: passages.map((_, passage) => encoded.findIndex(({ i }) => i === passage)),
     contextTokenCounts: encoded.flatMap(({ contextTokenCounts }) => contextTokenCounts),
-    // Of the chosen answer, which attended to its own passage only.
-    contextShares: chosen.contextShares.length === 0 ? [] : encoded.map((answer) => (answer === chosen ? 1 : 0)),
-    contexts: answers.flatMap(({ contexts }) => contexts),
-    inDecoder: passages.map((_, i) => answers[i]?.inDecoder[0] ?? false),
+    // An answer attended to its own passage only.
+    contextShares: encoded.some(({ i }) => i === chosen) ? encoded.map(({ i }) => (i === chosen ? 1 : 0)) : [],
+    contexts: all.flatMap(({ contexts }) => contexts),
+    inDecoder: passages.map((_, i) => readings[i]?.some(({ answer }) => answer.inDecoder.includes(true)) ?? false),
     promptTokens: sum(({ promptTokens }) => promptTokens),
-    prompts: answers.flatMap(({ prompts }) => prompts),
+    prompts: all.flatMap(({ prompts }) => prompts),
     timingsMs: {
       plan: sum(({ timingsMs }) => timingsMs.plan),
       encode: sum(({ timingsMs }) => timingsMs.encode),

@@ -91,6 +91,7 @@ export async function bestChunksTask(
       packing: 'passages',
       chatTemplate: read.chatTemplate,
       instruction: read.instruction,
+      focus: model.manifest.qa_defaults.focus,
       sampling: read.sampling,
       replugTemperature: 1,
       includePrompts: read.includePrompts,
