@@ -1,6 +1,6 @@
 import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
 import { Schema, type Field } from 'apache-arrow'
-import { conflict } from '../../base/errors.ts'
+import { conflict, osCode } from '../../base/errors.ts'
 import { inFolder, isCommitConflict, isDiskFull } from '../../base/failures.ts'
 import { checkTemporary, inScratch, keepScratch } from '../../base/locks/scratch.ts'
 import { storeOf } from '../store/store-of.ts'
@@ -24,6 +24,8 @@ const MIB = 2 ** 20
  * lists, 150 ms after a job of 360,000 passages). For writers: the ids of 21 million passages take 0.4 GB, in few large blocks.
  */
 const WRITING_CACHES = { index: 512 * MIB, metadata: 128 * MIB }
+/** Pause before what was in use is closed again. */
+const CLOSE_AGAIN_MS = 100
 /** Caches of a connection for text search, in bytes. */
 export const SMALL_CACHES = { index: 48 * MIB, metadata: 16 * MIB }
 
@@ -47,17 +49,19 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
     const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> =>
       table.addColumns(makeArrowTable([], { schema: new Schema([...fields]) }).schema)
     // Building indexes leaves temporary files.
-    const [optimize, createIndex] = [table.optimize.bind(table), table.createIndex.bind(table)]
+    const [optimize, createIndex, closeNow] = [table.optimize.bind(table), table.createIndex.bind(table), table.close.bind(table)]
+    const close = (): void => closeUnused(closeNow)
     return Object.assign(table, {
       storedAs,
       dir,
       addEmptyColumns,
       optimize: (...given: Parameters<typeof optimize>) => inScratch(() => optimize(...given)),
       createIndex: (...given: Parameters<typeof createIndex>) => inScratch(() => createIndex(...given)),
-      [Symbol.dispose]: () => table.close(),
+      close,
+      [Symbol.dispose]: close,
     })
   }
-  const close = (): void => connection.close()
+  const close = (): void => closeUnused(() => connection.close())
   return {
     dir,
     /** @param version to read an earlier version; the newest by default */
@@ -68,6 +72,16 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
     tableNames: () => allNames((startAfter) => connection.tableNames(startAfter === undefined ? {} : { startAfter })),
     close,
     [Symbol.dispose]: close,
+  }
+}
+
+/** Closes what no call uses; LanceDB refuses the rest, which is closed once its calls have ended. */
+function closeUnused(close: () => void): void {
+  try {
+    close()
+  } catch (error) {
+    if (osCode(error) !== 'InvalidArg') throw error
+    setTimeout(() => closeUnused(close), CLOSE_AGAIN_MS).unref()
   }
 }
 

@@ -3,6 +3,7 @@ import { rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { at } from '../../../base/at.ts'
+import { messageOf } from '../../../base/errors.ts'
 import * as failures from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
 import { configureStores } from '../../../index/store/object-store/settings.ts'
@@ -13,6 +14,7 @@ import { mergeRows } from '../../../index/table/write.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { passageText } from '../../../index/contract.ts'
 import { SKIPS } from '../../helpers/skips.ts'
+import { until } from '../../helpers/until.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
 
 const STORED_AS = 'passages.made'
@@ -115,4 +117,21 @@ await t.test('an object store that cannot be reached', async (t) => {
     code: 'store_unavailable',
     message: /check the store, its credentials and the network/,
   })
+})
+
+await t.test('what a call still uses can be closed: the call ends, and it is closed after', async (t) => {
+  const { connection, table } = await made(t, await tempDir(t))
+  const counts = Array.from({ length: 20 }, () => table.countRows())
+  const openings = Array.from({ length: 20 }, () => connection.openTable(STORED_AS))
+  table.close()
+  connection.close()
+  t.same(new Set(await Promise.all(counts)), new Set([20]))
+  for (const opened of await Promise.all(openings)) opened.close()
+  await until(() => !table.isOpen())
+  await until(() =>
+    connection.tableNames().then(
+      () => false,
+      (error: unknown) => messageOf(error) === 'Connection is closed',
+    ),
+  )
 })
