@@ -75,10 +75,10 @@ async function aliasValue(location: TableLocation): Promise<string | null | unde
   return Value.Check(AliasSchema, value) && tableOf(value.stored_as) === location.table ? value.stored_as : null
 }
 
-/** Whether a folder has taken the place of the one in which this process found tables, and holds none of them. */
-async function isReplaced(dir: string): Promise<boolean> {
+/** Whether a folder, of that identity now, has taken the place of the one in which this process found tables, and holds none of them. */
+async function isReplaced(dir: string, now: string | undefined): Promise<boolean> {
   const { identity, aliases = new Map<string, string>() } = found.get(dir) ?? {}
-  if (identity === undefined || aliases.size === 0 || (await storeOf(dir).files.identity(dir)) === identity) return false
+  if (identity === undefined || aliases.size === 0 || now === identity) return false
   for (const [table, storedAs] of aliases) if ((await aliasValue({ dir, table })) === storedAs) return false
   return true
 }
@@ -91,9 +91,10 @@ async function isReplaced(dir: string): Promise<boolean> {
 export async function readAlias(location: TableLocation): Promise<string | undefined> {
   const { dir, table } = location
   const storedAs = await aliasValue(location)
-  if (storedAs === undefined || (await isReplaced(dir))) return undefined
+  if (storedAs === undefined) return undefined
+  const identity = await storeOf(dir).files.identity(dir)
+  if (await isReplaced(dir, identity)) return undefined
   if (storedAs !== null) {
-    const identity = await storeOf(dir).files.identity(dir)
     const { aliases = new Map<string, string>() } = found.get(dir) ?? {}
     found.set(dir, { identity, aliases: aliases.set(table, storedAs) })
     return storedAs
@@ -121,7 +122,7 @@ export async function namelessTables(location: TableLocation): Promise<CodedErro
 /** Error for a table without an alias that must have had one; undefined if there was none. */
 export async function lostTable(location: TableLocation): Promise<CodedError | undefined> {
   const { dir, table } = location
-  const isAnother = await isReplaced(dir)
+  const isAnother = await isReplaced(dir, await storeOf(dir).files.identity(dir))
   const nameless = isAnother ? undefined : await namelessTables(location)
   if (nameless !== undefined || found.get(dir)?.aliases.has(table) !== true) return nameless
   const instead = isAnother
@@ -137,7 +138,7 @@ export async function lostTable(location: TableLocation): Promise<CodedError | u
  * @throws index_missing
  */
 export async function checkFolder(dir: string): Promise<void> {
-  if (!(await isReplaced(dir))) return
+  if (!(await isReplaced(dir, await storeOf(dir).files.identity(dir)))) return
   const [table = ''] = found.get(dir)?.aliases.keys() ?? []
   throw await missingTable({ dir, table })
 }

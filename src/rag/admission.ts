@@ -77,11 +77,10 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
     case 'decoder-only':
       return prompt(k) + scored
     case 'map-rerank':
-      // The parts of a passage that are read, too, are about as long as it.
-      return Math.max(1, k) * prompt(1) * (question.focus ? 2 : 1)
     case 'experts':
     case 'replug':
-      return Math.max(1, k) * prompt(1)
+      // The parts of a passage that are read, too, are about as long as it.
+      return Math.max(1, k) * prompt(1) * (question.focus ? 2 : 1)
     case 'cepe':
       return prompt(Math.min(k, kDecoder)) + k * contextTokens + scored
   }

@@ -57,7 +57,7 @@ async function checkTable(file: string, checking: Checking, verdict: typeof FAIL
   const items = readPassageFile(file, corpusReadOptions(options, path.basename(file)))
   const report = await reported(file, checkItems(items, rejectedShare(options), checking), verdict)
   if (report === undefined) return undefined
-  for (const { line: at, reason, detail } of report.rejects) say(`line ${at}: ${reason}: ${detail}`)
+  for (const { line: at, reason, detail } of report.rejects) printLine(`line ${at}: ${reason}: ${detail}`)
   const passes = conclude(file, `${report.read} lines, ${report.rejected} rejected`, report, verdict)
   return passes ? { indexed: 1, left_out: [] } : undefined
 }
@@ -69,7 +69,7 @@ async function checkDocuments(source: FolderSource, checking: Checking, name = s
   const found = filesOf(source).then((files) => checkItems(readFiles(files, reading), rejectedShare(options, 1), checking))
   const report = await reported(name, found)
   if (report === undefined) return undefined
-  for (const { file, reason, detail } of report.rejects) say(`${file ?? ''}: ${reason}: ${detail}`)
+  for (const { file, reason, detail } of report.rejects) printLine(`${file ?? ''}: ${reason}: ${detail}`)
   const passes = conclude(name, describeFiles(report.files, 'readable'), report)
   return passes ? report.files : undefined
 }
@@ -106,7 +106,7 @@ export async function showPassage(item: ReadItem): Promise<void> {
   await print(`--- ${id}${page}\n${title}\n${text}\n\n`)
 }
 
-function say(text: string): void {
+function printLine(text: string): void {
   void print(`${shown(text)}\n`)
 }
 
@@ -116,16 +116,16 @@ async function reported<Found>(file: string, checking: Promise<Found>, verdict =
     return await checking
   } catch (error) {
     if (!(error instanceof CodedError)) throw error
-    say(`${file}: ${reasonOf(error)}: ${verdict.words}`)
+    printLine(`${file}: ${reasonOf(error)}: ${verdict.words}`)
     if (verdict.fails) process.exitCode = 1
     return undefined
   }
 }
 
 function conclude(file: string, found: string, { accepted, bytes, passes, warnings }: CheckReport, verdict = FAILS): boolean {
-  for (const warning of warnings) say(`${file}: ${warning}`)
+  for (const warning of warnings) printLine(`${file}: ${warning}`)
   const size = `about ${Math.ceil(bytes / MB)} MB in the index`
-  say(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : verdict.words}`)
+  printLine(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : verdict.words}`)
   if (!passes && verdict.fails) process.exitCode = 1
   return passes
 }

@@ -199,7 +199,7 @@ function addNotes(blocks: OpenBlock[], lines: readonly Line[], compounds: Readon
     if (open !== undefined && !NOTES.mark.test(text)) open.extend(inline(text), page, compounds)
     else {
       open = new OpenBlock('paragraph', inline(text), page)
-      // After a paragraph that goes on to the next page.
+      // After a paragraph that continues on the next page.
       blocks.splice(blocks.findLastIndex((block) => block.page <= page) + 1, 0, open)
     }
 }

@@ -8,8 +8,8 @@ export function unknownRoutes(app: FastifyInstance): void {
   app.addHook('onRoute', ({ url, method }) => {
     // Routes of files have patterns of their own.
     if (url.includes('*')) return
-    const path = new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.')}$`)
-    const { methods } = keptOrMade(routes, url, () => ({ path, methods: new Set() }))
+    const pattern = url.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.')
+    const { methods } = keptOrMade(routes, url, () => ({ path: new RegExp(`^${pattern}$`), methods: new Set() }))
     for (const name of [method].flat()) methods.add(name)
   })
 

@@ -123,7 +123,8 @@ function joined({ passages, attendedSentences }: AnswerRead, readings: readonly 
   const sum = (of: (answer: Answer) => number): number => all.reduce((total, answer) => total + of(answer), 0)
   const encoded = wholes.flatMap(({ answer }, i) => (answer.contextOf[0] === 0 ? { ...answer, i } : []))
   // A part has other offsets than its passage.
-  const sentence = at(wholes, chosen).asked === asked ? (at(wholes, chosen).answer.attended?.[0] ?? null) : null
+  const whole = at(wholes, chosen)
+  const sentence = whole.asked === asked ? (whole.answer.attended?.[0] ?? null) : null
   return {
     ...(attendedSentences && { attended: passages.map((_, i) => (i === chosen ? sentence : null)) }),
     contextOf: passages.map((_, passage) => encoded.findIndex(({ i }) => i === passage)),
