@@ -56,6 +56,18 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
     answers.every(({ probability_correct: probability, mode }) => probability !== null && mode === 'map-rerank'),
     'judged, though each passage was read on its own',
   )
+  const [row = ''] = (await readFile(fileUrl('index/corpus/passages.tsv'), 'utf8'))
+    .split('\n')
+    .filter((line) => line.includes('capital is Canberra'))
+  const shown = await ask({
+    question: 'what is the capital of australia',
+    passages: [{ title: 'Australia', text: row.split('\t')[1] ?? '' }],
+  })
+  t.equal(shown.answer, 'Canberra')
+  for (const page of ['README.md', 'docs/api.md']) {
+    const [, printed] = /"confidence": ([\d.]+), "probability_correct"/.exec(await readFile(fileUrl(page), 'utf8')) ?? []
+    t.equal((shown.confidence ?? 0).toFixed(2), Number(printed).toFixed(2), `${page} shows what is answered`)
+  }
   const unanswerable = await ask({ question: 'Who wrote the opera Tosca?' })
   t.ok((unanswerable.probability_correct ?? 0) < 0.5, `no passage holds it: ${unanswerable.answer ?? ''}`)
   const withheld = await ask({ question: 'Who wrote the opera Tosca?', min_confidence: undefined })
