@@ -1,6 +1,8 @@
 const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
-export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
+export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}(?:\/\p{L}{1,3}[\d\u00b2\u00b3]?|\.)?)?$/u
+/** What stands for a number that there is not. */
+const NO_NUMBER = /^(?:[-\u2010-\u2015\u2212./]+|n\.?\/?\s?a\.?)$/i
 
 /** A year, or a date, which may name a column of numbers. */
 const PERIOD = /^(?:(?:19|20)\d\d(?:[A-Z]|(?:[-/]\d\d){0,2})|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d)$/
@@ -106,8 +108,9 @@ function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isS
   if (isCorner('other')) return false
   // In two columns, numbers in the second may be the values of a form.
   return texts.slice(0, texts.length === 2 ? 1 : undefined).some((_, i) => {
-    const below = rest.flatMap((row) => row.cells[i]?.text || [])
-    return below.length > 0 && below.every((text) => NUMBER.test(text))
+    const below = rest.flatMap((row) => (isTitle(row, texts.length) ? [] : row.cells[i]?.text || []))
+    const numbers = below.filter((text) => NUMBER.test(text))
+    return numbers.length > 0 && below.every((text) => NUMBER.test(text) || NO_NUMBER.test(text))
   })
 }
 
@@ -153,11 +156,12 @@ function namesOf(heads: readonly GridRow[], width: number): string[] {
 function namedRow({ cells }: GridRow, names: readonly string[]): string {
   // Names that are printed again on a further page.
   if (isSame(cells, names)) return ''
+  // The label of a sum below several columns is none of their values.
+  const label = cells[1]?.isRepeat === true && names[0] !== names[1] ? cells.findIndex(({ isRepeat }, i) => i > 0 && isRepeat !== true) : 0
   const isOnce = ({ text, isRepeat }: GridCell, i: number): boolean =>
-    text !== '' && (isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
-  return cells
-    .flatMap((cell, i) => (isOnce(cell, i) ? [names[i] === undefined || names[i] === '' ? cell.text : `${names[i]}: ${cell.text}`] : []))
-    .join('; ')
+    text !== '' && (i < label ? i === 0 : isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
+  const isNamed = (i: number): boolean => i >= label && names[i] !== undefined && names[i] !== ''
+  return cells.flatMap((cell, i) => (isOnce(cell, i) ? [isNamed(i) ? `${names[i]}: ${cell.text}` : cell.text] : [])).join('; ')
 }
 
 /** A row without column names: each name in it begins a part. Empty cells between others keep their places, but in forms. @param used columns with text */
