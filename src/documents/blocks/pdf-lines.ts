@@ -38,6 +38,8 @@ const INITIAL = { text: /^["\u201c\u201e\u00ab]?\p{Lu}$/u, ratio: 1.8 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
 const MOST_COMPARED = 20
+/** Lines that are printed first or last and may be a page's heads and feet. */
+const EDGE_LINES = 3
 const LONGEST_TITLE = 200
 /** What a library writes without a title. */
 const NO_TITLE = /^\(?(?:anonymous|unspecified|untitled)\)?$/i
@@ -74,7 +76,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     const items = texts.filter((item) => !isMark(item)).map(upright)
     addFields(items, (await page.getAnnotations().catch(failed)) as readonly Annotation[], unread)
     if (unknownIn(items) > 0) unknown.add(number)
-    const lines = withMarks(linesOf(items, number))
+    const lines = edgesInPlace(withMarks(linesOf(items, number)))
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
     if (characters > most.characters)
       throw new DocumentError('too_large', `The PDF has more than ${most.characters} characters of text, which is the most that is read.`)
@@ -204,6 +206,23 @@ function withMarks(lines: readonly Line[]): readonly Line[] {
   }, lines)
 }
 
+/** The lines of a page with heads that are printed after the text before it, and feet that are printed before it after it. */
+function edgesInPlace(lines: readonly Line[]): readonly Line[] {
+  const text = lines.slice(EDGE_LINES, -EDGE_LINES)
+  const bases = text.map(({ base }) => base)
+  const isHead = ({ base, height }: Line): boolean => base > Math.max(...bases) + height
+  const isFoot = ({ base, height }: Line): boolean => base < Math.min(...bases) - height
+  const [before, after] = [lines.slice(0, EDGE_LINES), lines.slice(EDGE_LINES + text.length)]
+  if (text.length < EDGE_LINES || !(before.some(isFoot) || after.some(isHead))) return lines
+  return [
+    ...after.filter(isHead),
+    ...before.filter((line) => !isFoot(line)),
+    ...text,
+    ...after.filter((line) => !isHead(line)),
+    ...before.filter(isFoot),
+  ]
+}
+
 /** The line of the items between two line ends; none without letters. */
 function lineOf(items: readonly Item[], page: number): Line[] {
   const letters = items.filter(({ str }) => str.trim() !== '')
@@ -252,9 +271,9 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   text = lettersIn(text).trim()
   const left = letters.reduce((least, item) => Math.min(least, leftOf(item)), Infinity)
   const right = letters.reduce((most, item) => Math.max(most, leftOf(item) + item.width), 0)
-  return text === ''
-    ? []
-    : [{ text, page, height, base, left, right, cells: shown.filter(({ text }) => text !== ''), ...(column !== undefined && { column }) }]
+  const [font = '', otherFont] = new Set(letters.map(({ fontName }) => fontName))
+  const line = { text, page, height, base, left, right, cells: shown.filter(({ text }) => text !== '') }
+  return text === '' ? [] : [{ ...line, ...(otherFont === undefined && { font }), ...(column !== undefined && { column }) }]
 }
 
 /** The value with the largest sum of weights. */

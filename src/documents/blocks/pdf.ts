@@ -1,9 +1,9 @@
 import { at } from '../../../base/at.ts'
-import { inline, listed, quoted, unwrapped, type Block, type BlockDocument, type PageBreak } from './contract.ts'
+import { CONJUNCTIONS, inline, listed, quoted, unwrapped, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { mostOf, readPdfPages, type Line, type PdfPages } from './pdf-lines.ts'
 import { withColumnNames } from './markup/printed-tables.ts'
-import { CONJUNCTIONS, marked, MARKS } from './texts/plain.ts'
+import { marked, MARKS } from './texts/plain.ts'
 import { runningHeads } from './running-heads.ts'
 
 const ITEM = new RegExp(`^(?:[-*\u2013${MARKS}]\\s+\\S|\\(?\\d{1,3}[.)]\\s+\\S)`)

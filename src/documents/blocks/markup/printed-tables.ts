@@ -1,3 +1,4 @@
+import { joinedLines } from '../contract.ts'
 import { NUMBER, rowTexts } from './row-texts.ts'
 
 /** Distances of lines in heights of letters, at most: in a table, in a cell, of cells of one row, next to each other. */
@@ -7,6 +8,8 @@ const [MOST_WRAPPED, MOST_ROWS] = [7, 200]
 /** Lines in which a table is looked for: at first, and at most. */
 const [FIRST_READ, MOST_READ] = [64, MOST_WRAPPED * MOST_ROWS]
 const LEAST_COLUMNS = 3
+/** Characters of a cell in a table without names at most. */
+const SHORT = 24
 const YEAR = /^(?:19|20)\d{2}$/
 
 /** Part of a line between gaps that are wider than those of words; lengths in one unit. */
@@ -21,6 +24,8 @@ export interface PrintedLine {
   /** Height of its letters, and how far above a common line it begins. */
   readonly height: number
   readonly base: number
+  /** The font of all its letters. */
+  readonly font?: string
   readonly cells?: readonly Cell[]
   /** A row of a table. */
   readonly isRow?: boolean
@@ -38,11 +43,24 @@ interface Row<Line> {
 export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
-    const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableAt(lines, i) : undefined
+    const table = (lines[i]?.cells?.length ?? 0) > 1 && !isWithin(lines[i - 1], lines[i]) ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
   return named
+}
+
+/** Whether a line is a row with empty cells of the table that the line above it is a row of, and names no years. */
+function isWithin(above: PrintedLine | undefined, { cells = [], base, height }: PrintedLine = { text: '', base: 0, height: 0 }): boolean {
+  const { cells: wider = [] } = above ?? {}
+  const gap = ((above?.base ?? Infinity) - base) / height
+  return (
+    gap > 0 &&
+    gap < ROW_GAP &&
+    wider.length > cells.length &&
+    !cells.every(({ text }) => YEAR.test(text)) &&
+    placesIn(wider, cells) !== undefined
+  )
 }
 
 /** The table at a line. Only one that comes near the end of the first lines is looked for in more: most lines begin none. */
@@ -96,7 +114,7 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
 /** Parts below each other are one cell. */
 function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
   const parts = [...cells.filter((other) => overlap(other, cell)), cell]
-  const whole = parts.reduce((a, b) => ({ ...joined(a, b), text: `${a.text} ${b.text}` }))
+  const whole = parts.reduce((a, b) => ({ ...joined(a, b), text: joinedLines([a.text, b.text]) }))
   return [...cells.filter((other) => !overlap(other, cell)), whole].sort((a, b) => a.left - b.left)
 }
 
@@ -124,18 +142,25 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const places = below.map(({ cells }) => placesIn(columns, cells))
   const placed = below.slice(0, [...places, undefined].indexOf(undefined))
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
+  if (rows.length === 0) return undefined
   const all = [head, ...rows].flatMap(({ lines }) => lines)
   const isWhole = names.slice(1).every(({ text }) => text !== '')
   if (isWhole && rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
     return { read: all.length, shown: all }
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
+  // A font that the row below has not, which is bold.
+  const [font] = new Set(head.lines.map(({ font }) => font))
+  const isBold = font !== undefined && [head, rows[0]].every((row, i) => row?.lines.every((line) => (line.font === font) === (i === 0)))
   const texts = rowTexts([
-    { isHead: names.slice(1).every(({ text }) => YEAR.test(text)), cells: names },
+    { isHead: isBold || names.slice(1).every(({ text }) => YEAR.test(text)), cells: names },
     ...grid.map((cells) => ({ isHead: false, cells })),
   ])
   const isNamed = texts.length === rows.length
-  // Without names, numbers in all columns but the first show that it is a table.
-  if (!isNamed && ![names, ...grid].every(([, ...others]) => others.every(({ text }) => text === '' || NUMBER.test(text)))) return undefined
+  // Without names, numbers in all columns but the first show that it is a table, or short cells of which most rows have all.
+  const areNumbers = [names, ...grid].every(([, ...others]) => others.every(({ text }) => text === '' || NUMBER.test(text)))
+  const areShort = [names, ...grid].flat().every(({ text }) => text.length <= SHORT)
+  const whole = rows.filter(({ cells }) => cells.length === names.length)
+  if (!isNamed && !areNumbers && !(areShort && isWhole && whole.length > rows.length / 2)) return undefined
   const shown = rows.flatMap(({ lines, cells }, i) => {
     const text = isNamed ? texts[i] : grid[i]?.map((cell) => cell.text).join('; ')
     const isLine = cells.length === 1 || (!isNamed && lines.length === 1 && cells.length === names.length)

@@ -56,7 +56,71 @@ const placed = (row: Readonly<Record<number, string>>): PdfRun[] => Object.entri
 const printedAt = (...texts: readonly (readonly [left: number, low: number, text: string])[]): string =>
   texts.map(([left, low, text]) => `BT /F1 12 Tf ${left} ${low} Td (${text}) Tj ET`).join('\n')
 
+const BOLD = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>'
+const inRow = (low: number, row: Readonly<Record<number, string>>) =>
+  Object.entries(row).map(([left, text]) => [Number(left), low, text] as const)
+
 export const PDF_CASES: readonly FidelityCase[] = [
+  // Names in bold type above texts, of which some have several lines and some are empty.
+  {
+    file: 'bold-names.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD,
+        content: [
+          printedAt(...inRow(700, { 50: 'Boat', 140: 'Owner', 230: 'State', 320: 'Note' })).replaceAll('/F1', '/F2'),
+          printedAt(...inRow(675, { 50: 'Raft', 140: 'Ann' }), [140, 661, 'Berg'], ...inRow(682, { 230: 'sold' })),
+          printedAt([320, 682, 'left in March, two weeks'], [320, 668, 'before the self-'], [320, 654, 'made plan']),
+          printedAt(...inRow(630, { 50: 'Tug', 140: 'Bo Lund', 320: 'late' }), ...inRow(610, { 50: 'Ketch', 230: 'open' })),
+        ].join('\n'),
+      }),
+    says: 'Boat Owner State Note Boat: Raft; Owner: Ann Berg; State: sold; Note: left in March, two weeks before the self-made plan Boat: Tug; Owner: Bo Lund; Note: late Boat: Ketch; State: open',
+  },
+  // A row whose first cell is merged with the one above has no names of columns; short cells keep their places.
+  {
+    file: 'groups.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(700, { 50: 'Group', 150: 'Goods', 250: 'Limit' }),
+          ...inRow(686, { 50: 'Metals', 150: 'Lead', 250: '0.1 crates' }),
+          ...inRow(672, { 150: 'Zinc', 250: '<5 crates' }),
+          ...inRow(658, { 50: 'Oils', 150: 'Tar', 250: '500 ppm' }),
+          ...inRow(644, { 150: 'Lamp oil', 250: '50 ppm' }),
+          ...inRow(560, { 50: 'Task', 150: 'Ann', 250: 'Bo', 350: 'Cy' }),
+          ...inRow(546, { 50: 'Sail', 150: 'R', 250: 'A', 350: 'C' }),
+          ...inRow(532, { 50: 'Moor', 250: 'R', 350: 'I' }),
+          ...inRow(518, { 50: 'Row', 150: 'A', 250: 'I', 350: 'R' }),
+          ...inRow(450, { 50: 'Hour', 290: '14:00-15:30' }),
+          [50, 420, 'The place'],
+          [50, 406, 'Below the mole.'],
+          ...inRow(392, { 50: 'Act', 150: 'Owner', 290: 'Due', 400: 'Done' }),
+          ...inRow(378, { 50: 'Tar the hull', 150: 'AB', 290: '15 Mar', 400: 'yes' }),
+        ),
+      }),
+    lines: [
+      'Metals Lead 0.1 crates',
+      'Zinc <5 crates',
+      'Oils Tar 500 ppm',
+      'Lamp oil 50 ppm',
+      'Moor; ; R; I',
+      'Row A I R',
+      'Hour 14:00-15:30',
+    ],
+  },
+  // A foot that is printed before the text, and a head that is printed after it.
+  {
+    file: 'edges.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          [50, 40, 'Port of Aby'],
+          ...[0, 1, 2, 3, 4, 5, 6, 7].map((i) => [50, 700 - 14 * i, `Ship ${i + 1} is in the harbour.`] as const),
+          [50, 780, 'List of May'],
+        ),
+      }),
+    says: `List of May ${[1, 2, 3, 4, 5, 6, 7, 8].map((i) => `Ship ${i} is in the harbour.`).join(' ')} Port of Aby`,
+  },
   // A title closely below the last item of a list, above a table.
   {
     file: 'captioned.pdf',
