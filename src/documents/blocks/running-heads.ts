@@ -14,6 +14,8 @@ const SECTION_SHARE = 0.4
 const [SEPARATE, OUTER] = ['=', '|']
 /** Distance from the page's text, in distances of its lines. */
 const APART_GAP = 1.5
+/** Distance of the names of a table's columns from its rows at most, in heights of letters. */
+const TABLE_GAP = 4
 /** Words that may be next to the number of a page. */
 const PAGE_WORDS =
   /^(?:p|pp|pg|page|seite|s|blatt|p\u00e1gina|pag|p\u00e1g|pagina|side|sida|sid|sivu|strona|str|strana|oldal|sayfa|\u0441\u0442\u0440|\u0441\u0442\u0440\u0430\u043d\u0438\u0446\u0430|of|von|de|sur|di|van|av|af|z|ze|iz|\u0438\u0437|\u7b2c|\u9875|\u9801|\u30da\u30fc\u30b8|\u5171|\ucabd)$/iu
@@ -63,8 +65,9 @@ function edgesOf(page: readonly Line[]) {
   })
 }
 
-/** The line itself, if it is no content. The last line of a bill may be the same on all pages. */
+/** The line itself, if it is no content. The last line of a bill may be the same on all pages, and the names of a table's columns. */
 function textKeys({ line, gap, isOuter }: ReturnType<typeof edgesOf>[number], leading: number): string[] {
+  if ((line.cells ?? []).length > 2 && !/\d/.test(line.text) && gap < TABLE_GAP * line.height) return []
   const isSeparate = gap > APART_GAP * leading
   const text = inline(line.text)
   return [...(isSeparate ? [SEPARATE + text] : []), ...(isSeparate || (isOuter && !/[\d\t]|[.!?]$/.test(line.text)) ? [OUTER + text] : [])]

@@ -108,6 +108,17 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Hour 14:00-15:30',
     ],
   },
+  // Names of columns that each page repeats are no running head.
+  {
+    file: 'repeated-names.pdf',
+    content: () =>
+      pages((page) => [
+        cells('Boat', 'Owner', 'State'),
+        [],
+        ...[1, 2, 3].map((i) => cells(`Raft ${page}${i}`, i === 2 ? '' : 'Ann', `${i} kg`)),
+      ]),
+    has: ['Boat Owner State', 'Boat: Raft 11; Owner: Ann; State: 1 kg', 'Boat: Raft 42; State: 2 kg'],
+  },
   // A foot that is printed before the text, and a head that is printed after it.
   {
     file: 'edges.pdf',
