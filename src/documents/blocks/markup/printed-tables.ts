@@ -1,4 +1,4 @@
-import { joinedLines } from '../contract.ts'
+import { inline, joinedLines } from '../contract.ts'
 import { NUMBER, rowTexts } from './row-texts.ts'
 
 /** Distances of lines in heights of letters, at most: in a table, in a cell, of cells of one row, next to each other. */
@@ -67,7 +67,7 @@ function isWithin(above: PrintedLine | undefined, { cells = [], base, height }: 
 function tableAt<Line extends PrintedLine>(lines: readonly Line[], at: number) {
   for (let most = FIRST_READ; ; most = MOST_READ) {
     const read = lines.slice(at, at + most)
-    const table = tableOf(rowsOf(read))
+    const table = tableOf(rowsOf(read), lines[at - 1]?.cells)
     if (table === undefined || read.length < most || most === MOST_READ || table.read < most - MOST_WRAPPED ** 2) return table
   }
 }
@@ -118,8 +118,11 @@ function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
   return [...cells.filter((other) => !overlap(other, cell)), whole].sort((a, b) => a.left - b.left)
 }
 
-/** The table below a row of names, or of numbers: how many lines it has, and those to show. Undefined if there is none. */
-function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[]) {
+/**
+ * The table below a row of names, or of numbers: how many lines it has, and those to show. Undefined if there is none.
+ * @param above the line before it, which may have names of groups
+ */
+function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[], above: readonly Cell[] = []) {
   const [first, label] = [head?.cells[0], others[0]?.cells[0]]
   // A title may have been joined with a line above it.
   if (head === undefined || head.cells.length < 2 || first === undefined || label === undefined) return undefined
@@ -148,13 +151,8 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   if (isWhole && rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
     return { read: all.length, shown: all }
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
-  // A font that the row below has not, which is bold.
-  const [font] = new Set(head.lines.map(({ font }) => font))
-  const isBold = font !== undefined && [head, rows[0]].every((row, i) => row?.lines.every((line) => (line.font === font) === (i === 0)))
-  const texts = rowTexts([
-    { isHead: isBold || names.slice(1).every(({ text }) => YEAR.test(text)), cells: names },
-    ...grid.map((cells) => ({ isHead: false, cells })),
-  ])
+  const isHead = isBold(head, rows) || names.slice(1).every(({ text }) => YEAR.test(text))
+  const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))])
   const isNamed = texts.length === rows.length
   // Without names, numbers in all columns but the first show that it is a table, or short cells of which most rows have all.
   const areNumbers = [names, ...grid].every(([, ...others]) => others.every(({ text }) => text === '' || NUMBER.test(text)))
@@ -168,6 +166,25 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   })
   const lines = isWhole ? head.lines : head.lines.slice(0, 1).map((line) => ({ ...line, text: names.map(({ text }) => text).join('; ') }))
   return { read: all.length, shown: [...lines, ...shown].map((line) => ({ ...line, isRow: true })) }
+}
+
+/** Whether a row has a font that most rows below do not have, which is bold. */
+function isBold(head: Row<PrintedLine>, rows: readonly Row<PrintedLine>[]): boolean {
+  const [font, other] = new Set(head.lines.map((line) => line.font))
+  const same = rows.map(({ lines }) => lines.some((line) => line.font === font))
+  return font !== undefined && other === undefined && same[0] !== true && 2 * same.filter(Boolean).length < rows.length - 1
+}
+
+/** Names that are repeated in each group of columns, with those of the groups. */
+function inGroups(names: readonly Cell[], above: readonly Cell[]): readonly Cell[] {
+  const inside = names.filter(({ text }) => text !== '')
+  const groups = above.filter(({ right }) => right > (inside[0]?.left ?? 0))
+  const each = inside.length / groups.length
+  const areRepeated =
+    Number.isInteger(each) && each > 1 && groups.length > 1 && inside.every(({ text }, i) => text === inside[i % each]?.text)
+  return areRepeated
+    ? names.map((cell) => ({ ...cell, text: inline(`${groups[Math.floor(inside.indexOf(cell) / each)]?.text ?? ''} ${cell.text}`) }))
+    : names
 }
 
 /** Whether a line is above the names of another table. */

@@ -108,6 +108,33 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Hour 14:00-15:30',
     ],
   },
+  // Names that are repeated in groups; a row above the names of the next table names nothing.
+  {
+    file: 'repeated-groups.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD,
+        content: [
+          printedAt(
+            ...inRow(700, { 50: 'Boat', 190: 'Fees', 360: 'Trips' }),
+            ...inRow(686, { 150: '2023', 240: '2024', 330: '2023', 420: '2024' }),
+          ),
+          printedAt(...inRow(672, { 50: 'Raft', 150: '10', 240: '12', 330: '100', 420: '120' })),
+          printedAt(...inRow(658, { 50: 'Tug', 150: '20', 330: '90', 420: '95' })),
+          printedAt([50, 600, 'People'], ...inRow(586, { 50: 'Ann', 180: 'Head', 300: 'Aby' })),
+          printedAt(...inRow(572, { 50: 'Bo', 300: 'Bay' }), ...inRow(558, { 50: 'Cy', 180: 'Cook' })),
+          printedAt(...inRow(534, { 50: 'Name', 180: 'Role', 300: 'Port' })).replaceAll('/F1', '/F2'),
+          printedAt(...inRow(520, { 50: 'Dag', 180: 'Mate', 300: 'Aby' }), ...inRow(506, { 50: 'Eva', 300: 'Bay' })),
+        ].join('\n'),
+      }),
+    has: [
+      'Raft; Fees 2023: 10; Fees 2024: 12; Trips 2023: 100; Trips 2024: 120',
+      'Tug; Fees 2023: 20; Trips 2023: 90; Trips 2024: 95',
+      'Cy Cook',
+      'Name: Dag; Role: Mate; Port: Aby',
+      'Name: Eva; Port: Bay',
+    ],
+  },
   // Names of columns that each page repeats are no running head.
   {
     file: 'repeated-names.pdf',
