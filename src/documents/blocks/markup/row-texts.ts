@@ -60,17 +60,43 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   return lines.filter((line) => line !== '')
 }
 
-/** The tables of a sheet, without the empty columns around each. */
+/** The tables of a sheet, which empty rows and columns separate, without the empty columns in each. */
 function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   const parts: GridRow[][] = [[]]
   for (const row of grid)
-    if (row.cells.every(({ text }) => text === '')) parts.push([])
+    if (isEmpty(row)) parts.push([])
     else parts.at(-1)?.push(row)
-  return parts.map((part) => {
-    const filled = part.flatMap(({ cells }) => [cells.findIndex(({ text }) => text !== ''), cells.findLastIndex(({ text }) => text !== '')])
-    const [first, last] = filled.reduce(([low, high], i) => [Math.min(low, i), Math.max(high, i)], [Infinity, 0])
-    return part.map((row) => ({ ...row, cells: row.cells.slice(first, last + 1) }))
-  })
+  return parts.flatMap(tablesIn)
+}
+
+/** The tables next to each other in rows. The right one has names of rows, and other rows than the left one. */
+function tablesIn(part: readonly GridRow[]): GridRow[][] {
+  const width = part.reduce((most, { cells }) => Math.max(most, cells.length), 0)
+  const isUsed = Array.from({ length: width }, (_, i) => part.some(({ cells }) => (cells[i]?.text ?? '') !== ''))
+  const columnsOf = (from: number, to = width): GridRow[] =>
+    part.map((row) => ({ ...row, cells: row.cells.slice(from, to).filter((_, i) => isUsed[from + i] === true) }))
+  const begin = isUsed.findIndex(
+    (is, i) => is && isUsed[i - 1] === false && isUsed.indexOf(true) < i && isSeparate(columnsOf(0, i), columnsOf(i)),
+  )
+  if (begin < 0) return [columnsOf(0)]
+  return [columnsOf(0, begin).filter((row) => !isEmpty(row)), ...tablesIn(columnsOf(begin).filter((row) => !isEmpty(row)))]
+}
+
+function isSeparate(left: readonly GridRow[], right: readonly GridRow[]): boolean {
+  const filled = right.map((row) => !isEmpty(row))
+  const rows = right.slice(filled.indexOf(true), filled.lastIndexOf(true) + 1)
+  const names = rows.map(({ cells }) => cells[0]?.text ?? '')
+  return (
+    new Set(names).size === names.length &&
+    rows.length > 1 &&
+    names.every(isName) &&
+    rows.some(({ cells }) => cells.length > 1) &&
+    left.some((row, i) => isEmpty(row) === filled[i])
+  )
+}
+
+function isEmpty({ cells }: GridRow): boolean {
+  return cells.every(({ text }) => text === '')
 }
 
 /** One cell across the table, or the only name in a row of names: a title of what follows. */
