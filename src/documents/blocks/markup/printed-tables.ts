@@ -208,7 +208,7 @@ function joined(a: Extent, b: Extent): Extent {
 }
 
 /** The column of each cell, from left to right; undefined if one is in none or in several. */
-function placesIn(columns: readonly Extent[], cells: readonly Extent[]): readonly number[] | undefined {
+export function placesIn(columns: readonly Extent[], cells: readonly Extent[]): readonly number[] | undefined {
   const places = cells.map((cell) => columns.flatMap((column, i) => (overlap(column, cell) ? [i] : [])))
   const isEach = places.every(([place = -1, second], i) => place > (places[i - 1]?.[0] ?? -1) && second === undefined)
   return isEach && places.length > 0 ? places.flat() : undefined

@@ -146,6 +146,21 @@ export const PDF_CASES: readonly FidelityCase[] = [
       ]),
     has: ['Boat Owner State', 'Boat: Raft 11; Owner: Ann; State: 1 kg', 'Boat: Raft 42; State: 2 kg'],
   },
+  // A running head of three parts; the number of an item close to it.
+  {
+    file: 'three-parts.pdf',
+    content: () =>
+      pages((page) => [
+        [{ text: 'Port of Aby' }, { text: 'Manual', at: 200 }, { text: 'Issue C', at: 400 }],
+        [],
+        [{ text: '10.' }, { text: `Tar all hulls before May, page ${page}.`, at: 13.9 }],
+        PROSE,
+        `${PROSE}.`,
+      ]),
+    lacks: ['Manual'],
+    has: ['10. Tar all hulls before May, page 1.', '10. Tar all hulls before May, page 4.'],
+    warnings: [/^4 lines are left out as running heads: "Port of Aby Manual Issue C"\.$/],
+  },
   // A foot that is printed before the text, and a head that is printed after it.
   {
     file: 'edges.pdf',
