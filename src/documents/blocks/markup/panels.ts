@@ -35,14 +35,10 @@ export function namePanels(elements: readonly Element[]): void {
     const panel = DomUtils.nextElementSibling(heading ?? element)
     if (targets.length === 0 && panel !== null) show(panel)
   }
-  for (const element of elements)
-    if (
-      element.attribs.role === 'tabpanel' ||
-      opened.has(element.attribs.id ?? '') ||
-      element.attribs.hidden === 'until-found' ||
-      opens(element, linked)
-    )
-      show(element)
+  for (const element of elements) {
+    const { id = '', role, hidden } = element.attribs
+    if (role === 'tabpanel' || opened.has(id) || hidden === 'until-found' || opens(element, linked)) show(element)
+  }
   const isPaired = tabs.length === panels.length
   for (const [i, panel] of panels.entries()) {
     const { id = '', 'aria-labelledby': label } = panel.attribs

@@ -43,7 +43,9 @@ interface Row<Line> {
 export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
-    const table = (lines[i]?.cells?.length ?? 0) > 1 && !isWithin(lines[i - 1], lines[i]) ? tableAt(lines, i) : undefined
+    const [above, line] = [lines[i - 1], lines[i]]
+    const isFirst = line?.cells !== undefined && line.cells.length > 1 && !(above && isWithin(above, line))
+    const table = isFirst ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
@@ -51,16 +53,9 @@ export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]
 }
 
 /** Whether a line is a row with empty cells of the table that the line above it is a row of, and names no years. */
-function isWithin(above: PrintedLine | undefined, { cells = [], base, height }: PrintedLine = { text: '', base: 0, height: 0 }): boolean {
-  const { cells: wider = [] } = above ?? {}
-  const gap = ((above?.base ?? Infinity) - base) / height
-  return (
-    gap > 0 &&
-    gap < ROW_GAP &&
-    wider.length > cells.length &&
-    !cells.every(({ text }) => YEAR.test(text)) &&
-    placesIn(wider, cells) !== undefined
-  )
+function isWithin({ cells: wider = [], base: above }: PrintedLine, { cells = [], base, height }: PrintedLine): boolean {
+  const isNext = above > base && above - base < ROW_GAP * height
+  return isNext && wider.length > cells.length && !cells.every(({ text }) => YEAR.test(text)) && placesIn(wider, cells) !== undefined
 }
 
 /** The table at a line. Only one that comes near the end of the first lines is looked for in more: most lines begin none. */
