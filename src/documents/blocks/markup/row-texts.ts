@@ -60,7 +60,7 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   return lines.filter((line) => line !== '')
 }
 
-/** The tables of a sheet, which empty rows and columns separate, without the empty columns in each. */
+/** The tables of a sheet, which empty rows and columns separate, without the empty columns around each. */
 function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   const parts: GridRow[][] = [[]]
   for (const row of grid)
@@ -72,14 +72,12 @@ function sheetParts(grid: readonly GridRow[]): GridRow[][] {
 /** The tables next to each other in rows. The right one has names of rows, and other rows than the left one. */
 function tablesIn(part: readonly GridRow[]): GridRow[][] {
   const width = part.reduce((most, { cells }) => Math.max(most, cells.length), 0)
-  const isUsed = Array.from({ length: width }, (_, i) => part.some(({ cells }) => (cells[i]?.text ?? '') !== ''))
-  const columnsOf = (from: number, to = width): GridRow[] =>
-    part.map((row) => ({ ...row, cells: row.cells.slice(from, to).filter((_, i) => isUsed[from + i] === true) }))
-  const begin = isUsed.findIndex(
-    (is, i) => is && isUsed[i - 1] === false && isUsed.indexOf(true) < i && isSeparate(columnsOf(0, i), columnsOf(i)),
-  )
-  if (begin < 0) return [columnsOf(0)]
-  return [columnsOf(0, begin).filter((row) => !isEmpty(row)), ...tablesIn(columnsOf(begin).filter((row) => !isEmpty(row)))]
+  const used = Array.from({ length: width }, (_, i) => part.some(({ cells }) => (cells[i]?.text ?? '') !== ''))
+  const first = used.indexOf(true)
+  const columnsOf = (from: number, to: number): GridRow[] => part.map((row) => ({ ...row, cells: row.cells.slice(from, to) }))
+  const begin = used.findIndex((is, i) => is && i > first && used[i - 1] === false && isSeparate(columnsOf(first, i), columnsOf(i, width)))
+  if (begin < 0) return [columnsOf(first, used.lastIndexOf(true) + 1)]
+  return [columnsOf(first, begin), columnsOf(begin, width)].flatMap((rows) => tablesIn(rows.filter((row) => !isEmpty(row))))
 }
 
 function isSeparate(left: readonly GridRow[], right: readonly GridRow[]): boolean {
@@ -120,9 +118,13 @@ function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isS
   const isPeriod = texts.map((text) => PERIOD.test(text))
   const areNames =
     texts.length > 1 &&
-    new Set(texts).size === texts.length &&
-    // The corner above the names of rows may be empty.
-    texts.every((text, i) => (text === '' ? i === 0 : text.length <= LONGEST_NAME && heads.some(({ cells }) => isName(cells[i]?.text)))) &&
+    texts.every((text, i) => text === '' || texts.indexOf(text) === i) &&
+    // The corner above the names of rows may be empty, and a column between others.
+    texts.every((text, i) =>
+      text === ''
+        ? i === 0 || !rest.some(({ cells }) => cells[i]?.text)
+        : text.length <= LONGEST_NAME && heads.some(({ cells }) => isName(cells[i]?.text)),
+    ) &&
     isPeriod[0] !== true &&
     isPeriod.every((is, i) => !is || rest.some(({ cells }) => cells[i]?.text && !PERIOD.test(cells[i].text)))
   if (!areNames || rest.some((row) => row.cells.length > texts.length)) return false

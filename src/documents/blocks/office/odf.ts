@@ -285,14 +285,15 @@ class Reader {
   /** The element that shows text in a style, or in those it is based on. */
   #spanName(style = '', bases = 0): string {
     const found = this.#styles.get(`style ${style}`)
-    const { 'text-position': position = '', 'font-weight': weight, ...text } = childOf(found, 'text-properties')?.attribs ?? {}
-    if (text.display === 'none') {
+    const text = childOf(found, 'text-properties')?.attribs ?? {}
+    const { 'text-position': position = '', 'text-line-through-style': line = 'none', 'font-weight': weight, display } = text
+    if (display === 'none') {
       this.unread.add('hidden texts')
       return 'template'
     }
     if (/^(?:super|[1-9])/.test(position)) return 'sup'
     if (/^(?:sub|-)/.test(position)) return 'sub'
-    const name = (text['text-line-through-style'] ?? 'none') !== 'none' ? 'del' : weight === 'bold' ? 'b' : 'span'
+    const name = line !== 'none' ? 'del' : weight === 'bold' ? 'b' : 'span'
     return name !== 'span' || found === undefined || bases > MOST_BASES
       ? name
       : this.#spanName(found.attribs['parent-style-name'], bases + 1)

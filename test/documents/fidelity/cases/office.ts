@@ -625,7 +625,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
         },
         { formats: ['0'], fonts: '<font/><font><b/></font>' },
       ),
-    lines: ['Name: Ann; City: Oslo; Age: 34', 'Total: 97', 'Cy; Riga; cook', 'Di; Turku; guard', 'Kind: Lamp; Use: light; Place: mole'],
+    lines: ['Name: Ann; City: Oslo; Age: 34', 'Total; 97', 'Cy; Riga; cook', 'Di; Turku; guard', 'Kind: Lamp; Use: light; Place: mole'],
   },
   // A first row that says what a row below says in its column gives no names.
   {
