@@ -230,18 +230,22 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   const first = letters.find((item) => item.height === height)
   if (first === undefined) return []
   const base = mostOf(letters.map((item) => [Number(item.transform[5]), item.height === height ? item.str.length : 0]))
+  /** Where the letters of the cell are; undefined before its first one, which may be printed higher or lower than those of others. */
+  let own: number | undefined = base
+  const isLow = (item: Item): boolean => item.height < RAISED.height * height
   /** How far an item is raised, if it is a script. */
-  const riseOf = ({ str, transform, ...item }: Item): number => {
-    const rise = (Number(transform[5]) - base) / height
-    const isSmall = item.height < RAISED.height * height
-    return Math.abs(rise) > (isSmall ? RAISED.rise : RAISED.ofAny) && (isSmall || str.trim().length <= RAISED.letters) ? rise : 0
+  const riseOf = (item: Item): number => {
+    const [rise, isSmall] = [(Number(item.transform[5]) - (own ?? base)) / height, isLow(item)]
+    if (own === undefined && !isSmall) return 0
+    return Math.abs(rise) > (isSmall ? RAISED.rise : RAISED.ofAny) && (isSmall || item.str.trim().length <= RAISED.letters) ? rise : 0
   }
   let [text, raised] = ['', '']
   let column: number | undefined
   const cells = [{ start: 0, left: Infinity, right: 0 }]
   let [heightBefore, riseBefore] = [0, 0]
-  const endRaised = (): void => {
-    text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text)
+  const endRaised = (after = ''): void => {
+    const isFirst = text.trim() === '' && /^\d{1,3}$/.test(raised.trim())
+    text += isFirst ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text, false, after)
     raised = ''
   }
   const ordered = closedUp(inReadingOrder(items))
@@ -249,13 +253,14 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     const { str, width } = item
     const isBlank = str.trim() === ''
     const rise = isBlank ? 0 : riseOf(item)
+    if (isBlank ? width > CELL_GAP * height : rise === 0 && !isLow(item)) own = isBlank ? undefined : Number(item.transform[5])
     const [above, under] = [raised.trim(), ordered[i + 1]]
     // "3 1/2" is not 3^1/2.
     const isMixed = /^\d+$/.test(above) && /\d$/.test(text) && /^[/\u2044]$/.test(str) && under !== undefined && riseOf(under) < 0
     if (rise > 0) raised += str
     else {
       if (isMixed) [text, raised] = [`${text} ${above}`, '']
-      endRaised()
+      endRaised(str)
       if (text.endsWith('\t')) column = Number(item.transform[4])
       // A script and the number after it are two numbers.
       if ((riseBefore !== 0 || heightBefore < RAISED.height * item.height) && /\d$/.test(text) && /^\d/.test(str)) text += ' '

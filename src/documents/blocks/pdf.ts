@@ -135,7 +135,7 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
 
 /** The level of a heading by the size of its letters; undefined of another line. */
 function headingLevels(lines: readonly Line[], body: number): (line: Line) => number | undefined {
-  const isHeading = ({ height, text }: Line): boolean => height > HEADING_RATIO * body && isTitle(text)
+  const isHeading = ({ height, text, cells = [] }: Line): boolean => height > HEADING_RATIO * body && isTitle(text) && cells.length < 3
   const sizesOf = (some: readonly Line[]): Set<number> => new Set(some.filter(isHeading).map(({ height }) => Math.round(height)))
   const later = sizesOf(lines.filter(({ page }) => page > 1))
   // Of a cover only the largest letters stand above what follows.

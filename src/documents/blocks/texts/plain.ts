@@ -212,12 +212,9 @@ function joined(blocks: readonly Block[]): Block[] {
   }
   return all.map((block) => {
     if (block.kind === 'list') return { ...block, items: nestedItems(block.items) }
-    return block.kind === 'code' ? { ...block, text: unindented(block.text) } : block
+    if (block.kind !== 'code') return block
+    const lines = block.text.split('\n')
+    const common = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
+    return { ...block, text: lines.map((line) => line.slice(common)).join('\n') }
   })
-}
-
-function unindented(text: string): string {
-  const lines = text.split('\n')
-  const common = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
-  return lines.map((line) => line.slice(common)).join('\n')
 }

@@ -161,6 +161,20 @@ export const PDF_CASES: readonly FidelityCase[] = [
     has: ['10. Tar all hulls before May, page 1.', '10. Tar all hulls before May, page 4.'],
     warnings: [/^4 lines are left out as running heads: "Port of Aby Manual Issue C"\.$/],
   },
+  // A cell that is printed lower than others of its row has a power; rows in larger letters are no headings.
+  {
+    file: 'lower-cell.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt([50, 700, 'Cells'], [120, 700, '7.8'], [200, 696.7, '10'], [300, 700, '4.0']),
+          'BT /F1 10 Tf 213.4 701.5 Td (9) Tj ET BT /F1 12 Tf 219 696.7 Td (/L) Tj ET',
+          printedAt(...inRow(670, { 50: 'Lamp', 120: '5.00', 200: '0.00', 300: '1.00' })).replace(/ 12 Tf/g, ' 14 Tf'),
+          printedAt(...[0, 1, 2].map((i) => [50, 640 - 14 * i, `${PROSE}.`] as const)),
+        ].join('\n'),
+      }),
+    lines: ['Cells 7.8 10^9/L 4.0', 'Lamp 5.00 0.00 1.00'],
+  },
   // A foot that is printed before the text, and a head that is printed after it.
   {
     file: 'edges.pdf',
