@@ -20,17 +20,7 @@ const SAMPLE_BYTES = 65_536
 /** Confidence, of 100, of a detected encoding. */
 const LEAST_CONFIDENCE = 11
 /** Encodings that are often taken for others; the share of a text's letters that a language has in one, at least, and above the detected one. */
-const OTHERS = [
-  'windows-1252',
-  'windows-1254',
-  'windows-1250',
-  'windows-1257',
-  'windows-1251',
-  'koi8-u',
-  'ibm866',
-  'x-mac-cyrillic',
-  'macintosh',
-]
+const OTHERS = 'windows-1252 windows-1254 windows-1250 windows-1257 windows-1251 koi8-u ibm866 x-mac-cyrillic macintosh'.split(' ')
 const [LEAST_SHARE, LEAST_GAIN] = [0.9, 0.02]
 
 /** Characters that a text has in a wrong encoding: those of UTF-16 without zero bytes. */

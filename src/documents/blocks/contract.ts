@@ -58,6 +58,16 @@ export function unwrapped(text: string): string {
   return text.replace(WITHOUT_SPACE, '')
 }
 
+/** Words before which a hyphen stands for a part left out: "pre- and postwar". */
+export const CONJUNCTIONS = 'and|or|to|und|oder|bzw|sowie|bis|et|ou'
+/** The end of a line within a word or a range, unless the hyphen stands for a part left out. */
+const DIVIDED = new RegExp(`(?<=\\p{L}-)\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)|(?<=\\d[-\u2013])\\n\\s*(?=\\d)`, 'gu')
+
+/** Lines as one text; a hyphen at the end of one is a part of the word. */
+export function joinedLines(lines: readonly string[]): string {
+  return inline(unwrapped(lines.join('\n')).replace(DIVIDED, ''))
+}
+
 /** A title as a file declares it, of so many characters at most. */
 export function titleText(text: string, most = 300): string {
   return clipped(text, most)

@@ -38,6 +38,8 @@ const INITIAL = { text: /^["\u201c\u201e\u00ab]?\p{Lu}$/u, ratio: 1.8 }
 /** An item is printed again (bold type, shadows) within this distance, in heights. */
 const OVERPRINT = 0.1
 const MOST_COMPARED = 20
+/** Lines that are printed first or last and may be a page's heads and feet. */
+const EDGE_LINES = 3
 const LONGEST_TITLE = 200
 /** What a library writes without a title. */
 const NO_TITLE = /^\(?(?:anonymous|unspecified|untitled)\)?$/i
@@ -74,7 +76,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     const items = texts.filter((item) => !isMark(item)).map(upright)
     addFields(items, (await page.getAnnotations().catch(failed)) as readonly Annotation[], unread)
     if (unknownIn(items) > 0) unknown.add(number)
-    const lines = withMarks(linesOf(items, number))
+    const lines = edgesInPlace(withMarks(linesOf(items, number)))
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
     if (characters > most.characters)
       throw new DocumentError('too_large', `The PDF has more than ${most.characters} characters of text, which is the most that is read.`)
@@ -204,6 +206,23 @@ function withMarks(lines: readonly Line[]): readonly Line[] {
   }, lines)
 }
 
+/** The lines of a page with heads that are printed after the text before it, and feet that are printed before it after it. */
+function edgesInPlace(lines: readonly Line[]): readonly Line[] {
+  const text = lines.slice(EDGE_LINES, -EDGE_LINES)
+  const bases = text.map(({ base }) => base)
+  const isHead = ({ base, height }: Line): boolean => base > Math.max(...bases) + height
+  const isFoot = ({ base, height }: Line): boolean => base < Math.min(...bases) - height
+  const [before, after] = [lines.slice(0, EDGE_LINES), lines.slice(EDGE_LINES + text.length)]
+  if (text.length < EDGE_LINES || !(before.some(isFoot) || after.some(isHead))) return lines
+  return [
+    ...after.filter(isHead),
+    ...before.filter((line) => !isFoot(line)),
+    ...text,
+    ...after.filter((line) => !isHead(line)),
+    ...before.filter(isFoot),
+  ]
+}
+
 /** The line of the items between two line ends; none without letters. */
 function lineOf(items: readonly Item[], page: number): Line[] {
   const letters = items.filter(({ str }) => str.trim() !== '')
@@ -211,18 +230,22 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   const first = letters.find((item) => item.height === height)
   if (first === undefined) return []
   const base = mostOf(letters.map((item) => [Number(item.transform[5]), item.height === height ? item.str.length : 0]))
+  /** Where the letters of the cell are; undefined before its first one, which may be printed higher or lower than those of others. */
+  let own: number | undefined = base
+  const isLow = (item: Item): boolean => item.height < RAISED.height * height
   /** How far an item is raised, if it is a script. */
-  const riseOf = ({ str, transform, ...item }: Item): number => {
-    const rise = (Number(transform[5]) - base) / height
-    const isSmall = item.height < RAISED.height * height
-    return Math.abs(rise) > (isSmall ? RAISED.rise : RAISED.ofAny) && (isSmall || str.trim().length <= RAISED.letters) ? rise : 0
+  const riseOf = (item: Item): number => {
+    const [rise, isSmall] = [(Number(item.transform[5]) - (own ?? base)) / height, isLow(item)]
+    if (own === undefined && !isSmall) return 0
+    return Math.abs(rise) > (isSmall ? RAISED.rise : RAISED.ofAny) && (isSmall || item.str.trim().length <= RAISED.letters) ? rise : 0
   }
   let [text, raised] = ['', '']
   let column: number | undefined
   const cells = [{ start: 0, left: Infinity, right: 0 }]
   let [heightBefore, riseBefore] = [0, 0]
-  const endRaised = (): void => {
-    text += text.trim() === '' && /^\d{1,3}$/.test(raised.trim()) ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text)
+  const endRaised = (after = ''): void => {
+    const isFirst = text.trim() === '' && /^\d{1,3}$/.test(raised.trim())
+    text += isFirst ? `[${raised.trim()}] ` : raisedText(raised.replace(/\s+/g, ' '), text, false, after)
     raised = ''
   }
   const ordered = closedUp(inReadingOrder(items))
@@ -230,13 +253,14 @@ function lineOf(items: readonly Item[], page: number): Line[] {
     const { str, width } = item
     const isBlank = str.trim() === ''
     const rise = isBlank ? 0 : riseOf(item)
+    if (isBlank ? width > CELL_GAP * height : rise === 0 && !isLow(item)) own = isBlank ? undefined : Number(item.transform[5])
     const [above, under] = [raised.trim(), ordered[i + 1]]
     // "3 1/2" is not 3^1/2.
     const isMixed = /^\d+$/.test(above) && /\d$/.test(text) && /^[/\u2044]$/.test(str) && under !== undefined && riseOf(under) < 0
     if (rise > 0) raised += str
     else {
       if (isMixed) [text, raised] = [`${text} ${above}`, '']
-      endRaised()
+      endRaised(str)
       if (text.endsWith('\t')) column = Number(item.transform[4])
       // A script and the number after it are two numbers.
       if ((riseBefore !== 0 || heightBefore < RAISED.height * item.height) && /\d$/.test(text) && /^\d/.test(str)) text += ' '
@@ -249,12 +273,15 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   }
   endRaised()
   const shown = cells.map(({ start, left, right }, i) => ({ text: inline(lettersIn(text.slice(start, cells[i + 1]?.start))), left, right }))
-  text = lettersIn(text).trim()
+  // The number of an item may be close to it.
+  text = lettersIn(text)
+    .trim()
+    .replace(/^(\d{1,3}[.)])(?=\p{Lu}\p{Ll})/u, '$1 ')
   const left = letters.reduce((least, item) => Math.min(least, leftOf(item)), Infinity)
   const right = letters.reduce((most, item) => Math.max(most, leftOf(item) + item.width), 0)
-  return text === ''
-    ? []
-    : [{ text, page, height, base, left, right, cells: shown.filter(({ text }) => text !== ''), ...(column !== undefined && { column }) }]
+  const [font = '', otherFont] = new Set(letters.map(({ fontName }) => fontName))
+  const line = { text, page, height, base, left, right, cells: shown.filter(({ text }) => text !== '') }
+  return text === '' ? [] : [{ ...line, ...(otherFont === undefined && { font }), ...(column !== undefined && { column }) }]
 }
 
 /** The value with the largest sum of weights. */

@@ -1,9 +1,9 @@
 import { at } from '../../../base/at.ts'
-import { inline, listed, quoted, unwrapped, type Block, type BlockDocument, type PageBreak } from './contract.ts'
+import { CONJUNCTIONS, inline, listed, quoted, unwrapped, type Block, type BlockDocument, type PageBreak } from './contract.ts'
 import type { Ocr } from './ocr/engine.ts'
 import { mostOf, readPdfPages, type Line, type PdfPages } from './pdf-lines.ts'
 import { withColumnNames } from './markup/printed-tables.ts'
-import { CONJUNCTIONS, marked, MARKS } from './texts/plain.ts'
+import { marked, MARKS } from './texts/plain.ts'
 import { runningHeads } from './running-heads.ts'
 
 const ITEM = new RegExp(`^(?:[-*\u2013${MARKS}]\\s+\\S|\\(?\\d{1,3}[.)]\\s+\\S)`)
@@ -135,7 +135,7 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
 
 /** The level of a heading by the size of its letters; undefined of another line. */
 function headingLevels(lines: readonly Line[], body: number): (line: Line) => number | undefined {
-  const isHeading = ({ height, text }: Line): boolean => height > HEADING_RATIO * body && isTitle(text)
+  const isHeading = ({ height, text, cells = [] }: Line): boolean => height > HEADING_RATIO * body && isTitle(text) && cells.length < 3
   const sizesOf = (some: readonly Line[]): Set<number> => new Set(some.filter(isHeading).map(({ height }) => Math.round(height)))
   const later = sizesOf(lines.filter(({ page }) => page > 1))
   // Of a cover only the largest letters stand above what follows.

@@ -1,6 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { inline } from './contract.ts'
 import { romanValue } from './markup/list.ts'
+import { placesIn } from './markup/printed-tables.ts'
 import type { Line } from './pdf-lines.ts'
 
 /** Lines at a page's edges that can be running heads. */
@@ -14,6 +15,8 @@ const SECTION_SHARE = 0.4
 const [SEPARATE, OUTER] = ['=', '|']
 /** Distance from the page's text, in distances of its lines. */
 const APART_GAP = 1.5
+/** The names of a table's columns: their distance from its rows at most, in heights of letters, and the lines below that may be these. */
+const TABLE = { gap: 4, lines: 8 }
 /** Words that may be next to the number of a page. */
 const PAGE_WORDS =
   /^(?:p|pp|pg|page|seite|s|blatt|p\u00e1gina|pag|p\u00e1g|pagina|side|sida|sid|sivu|strona|str|strana|oldal|sayfa|\u0441\u0442\u0440|\u0441\u0442\u0440\u0430\u043d\u0438\u0446\u0430|of|von|de|sur|di|van|av|af|z|ze|iz|\u0438\u0437|\u7b2c|\u9875|\u9801|\u30da\u30fc\u30b8|\u5171|\ucabd)$/iu
@@ -59,15 +62,23 @@ function edgesOf(page: readonly Line[]) {
     const depth = Math.min(i, fromEnd)
     if (depth >= EDGE_LINES) return []
     const inner = page[i < fromEnd ? i + 1 : i - 1]
-    return [{ line, gap: inner === undefined ? 0 : Math.abs(inner.base - line.base), isOuter: depth === 0 }]
+    const below = page.slice(i + 1, i + 1 + TABLE.lines)
+    return [{ line, gap: inner === undefined ? 0 : Math.abs(inner.base - line.base), isOuter: depth === 0, below }]
   })
 }
 
-/** The line itself, if it is no content. The last line of a bill may be the same on all pages. */
-function textKeys({ line, gap, isOuter }: ReturnType<typeof edgesOf>[number], leading: number): string[] {
+/** The line itself, if it is no content. The last line of a bill may be the same on all pages, and the names of a table's columns. */
+function textKeys({ line, gap, isOuter, below }: ReturnType<typeof edgesOf>[number], leading: number): string[] {
+  if (gap < TABLE.gap * line.height && namesColumns(line, below)) return []
   const isSeparate = gap > APART_GAP * leading
   const text = inline(line.text)
   return [...(isSeparate ? [SEPARATE + text] : []), ...(isSeparate || (isOuter && !/[\d\t]|[.!?]$/.test(line.text)) ? [OUTER + text] : [])]
+}
+
+/** Whether there are cells below each part of a line, which are below no other part. */
+function namesColumns({ cells = [] }: Line, below: readonly Line[]): boolean {
+  const places = below.flatMap((line) => (line.cells ?? []).map((cell) => placesIn(cells, [cell])?.[0]))
+  return cells.length > 2 && cells.every((_, i) => places.includes(i))
 }
 
 /** Distance of lines of a paragraph, in points: the lower quartile of all. */

@@ -75,11 +75,10 @@ function extensions(unread: Unread): MarkedExtension {
       const { header } = token as { readonly header?: unknown }
       // The library leaves out what has no column.
       if (type === 'table' && Array.isArray(header))
-        for (const row of raw.trimEnd().split('\n').slice(2))
-          unread.add(
-            'cells beyond the columns of a table',
-            row.replace(/^\s*\||(?<!\\)\|\s*$/g, '').split(/(?<!\\)\|/).length - header.length,
-          )
+        for (const row of raw.trimEnd().split('\n').slice(2)) {
+          const cells = row.replace(/^\s*\||(?<!\\)\|\s*$/g, '').split(/(?<!\\)\|/)
+          unread.add('cells beyond the columns of a table', cells.length - header.length)
+        }
       if (type === 'html') for (const [name] of raw.toLowerCase().matchAll(/(?<=<\/)[a-z][\w-]*/g)) closed.add(name)
     },
     extensions: [

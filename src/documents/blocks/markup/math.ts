@@ -42,15 +42,8 @@ const FORMS: Readonly<Record<string, (parts: readonly string[], element: Element
 }
 /** Office Math's names of them. */
 const SAME: Readonly<Record<string, string>> = {
-  f: 'mfrac',
-  sSup: 'msup',
-  sSub: 'msub',
-  sSubSup: 'msubsup',
-  mr: 'mtr',
-  munder: 'msub',
-  munderover: 'msubsup',
-  limLow: 'msub',
-  limUpp: 'msup',
+  ...{ f: 'mfrac', sSup: 'msup', sSub: 'msub', sSubSup: 'msubsup', mr: 'mtr' },
+  ...{ munder: 'msub', munderover: 'msubsup', limLow: 'msub', limUpp: 'msup' },
 }
 /** Signs above or below a letter, as marks that combine with it. */
 export const ACCENTS = new Map(

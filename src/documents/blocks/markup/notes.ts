@@ -62,20 +62,13 @@ export function setText(element: Element, text: string): void {
 
 function isReference(element: Element): boolean {
   const { name, attribs, children } = element
-  if (name !== 'a' || !/^#./.test(attribs.href ?? '')) return false
-  const { role = '', 'epub:type': kind = '', class: names = '' } = attribs
-  const type = `${role} ${kind} ${names}`
-  return (
-    !CITATION.test(attribs.href ?? '') &&
-    (REFERENCE.test(type) || OFFICE.test(attribs.href ?? '') || isRaised(element)) &&
-    textOf(children).length <= LONGEST_LABEL
-  )
+  const { href = '', role = '', 'epub:type': kind = '', class: names = '' } = attribs
+  if (name !== 'a' || !/^#./.test(href) || CITATION.test(href) || textOf(children).length > LONGEST_LABEL) return false
+  return REFERENCE.test(`${role} ${kind} ${names}`) || OFFICE.test(href) || isRaised(element)
 }
 
 function isRaised({ parent, children }: Element): boolean {
-  return [parent, ...children].some(
-    (node) => node !== null && isTag(node) && node.name === 'sup' && !CITATION.test(node.attribs.class ?? ''),
-  )
+  return [parent, ...children].some((one) => one !== null && isTag(one) && one.name === 'sup' && !CITATION.test(one.attribs.class ?? ''))
 }
 
 /** The element that an address names, its description or the paragraph after it. */

@@ -17,9 +17,7 @@ const CHROME =
 /** Keeps what opens on a click: buttons that name a part of the page, hidden parts, and tabs, whose names are put before their panels. */
 export function namePanels(elements: readonly Element[]): void {
   const paneled = new Set(elements.flatMap(({ attribs }) => (attribs.id && PANEL.test(attribs.class ?? '') ? [attribs.id] : [])))
-  const switches = elements.filter(
-    (element) => /^(?:tab|pill)$/.test(openerOf(element) ?? '') || targetsOf(element).some((id) => paneled.has(id)),
-  )
+  const switches = elements.filter((one) => /^(?:tab|pill)$/.test(openerOf(one) ?? '') || targetsOf(one).some((id) => paneled.has(id)))
   const all = new Set([...elements.filter(({ attribs }) => attribs.role === 'tab'), ...switches])
   const tabs = elements.filter((element) => all.has(element))
   const switched = new Set(switches.flatMap(targetsOf))
@@ -35,14 +33,10 @@ export function namePanels(elements: readonly Element[]): void {
     const panel = DomUtils.nextElementSibling(heading ?? element)
     if (targets.length === 0 && panel !== null) show(panel)
   }
-  for (const element of elements)
-    if (
-      element.attribs.role === 'tabpanel' ||
-      opened.has(element.attribs.id ?? '') ||
-      element.attribs.hidden === 'until-found' ||
-      opens(element, linked)
-    )
-      show(element)
+  for (const element of elements) {
+    const { id = '', role, hidden } = element.attribs
+    if (role === 'tabpanel' || opened.has(id) || hidden === 'until-found' || opens(element, linked)) show(element)
+  }
   const isPaired = tabs.length === panels.length
   for (const [i, panel] of panels.entries()) {
     const { id = '', 'aria-labelledby': label } = panel.attribs

@@ -1,3 +1,4 @@
+import { inline, joinedLines } from '../contract.ts'
 import { NUMBER, rowTexts } from './row-texts.ts'
 
 /** Distances of lines in heights of letters, at most: in a table, in a cell, of cells of one row, next to each other. */
@@ -7,6 +8,8 @@ const [MOST_WRAPPED, MOST_ROWS] = [7, 200]
 /** Lines in which a table is looked for: at first, and at most. */
 const [FIRST_READ, MOST_READ] = [64, MOST_WRAPPED * MOST_ROWS]
 const LEAST_COLUMNS = 3
+/** Characters of a cell in a table without names at most. */
+const SHORT = 24
 const YEAR = /^(?:19|20)\d{2}$/
 
 /** Part of a line between gaps that are wider than those of words; lengths in one unit. */
@@ -21,6 +24,8 @@ export interface PrintedLine {
   /** Height of its letters, and how far above a common line it begins. */
   readonly height: number
   readonly base: number
+  /** The font of all its letters. */
+  readonly font?: string
   readonly cells?: readonly Cell[]
   /** A row of a table. */
   readonly isRow?: boolean
@@ -38,18 +43,26 @@ interface Row<Line> {
 export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
-    const table = (lines[i]?.cells?.length ?? 0) > 1 ? tableAt(lines, i) : undefined
+    const [above, line] = [lines[i - 1], lines[i]]
+    const isFirst = line?.cells !== undefined && line.cells.length > 1 && !(above && isWithin(above, line))
+    const table = isFirst ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
   return named
 }
 
+/** Whether a line is a row with empty cells of the table that the line above it is a row of, and names no years. */
+function isWithin({ cells: wider = [], base: above }: PrintedLine, { cells = [], base, height }: PrintedLine): boolean {
+  const isNext = above > base && above - base < ROW_GAP * height
+  return isNext && wider.length > cells.length && !cells.every(({ text }) => YEAR.test(text)) && placesIn(wider, cells) !== undefined
+}
+
 /** The table at a line. Only one that comes near the end of the first lines is looked for in more: most lines begin none. */
 function tableAt<Line extends PrintedLine>(lines: readonly Line[], at: number) {
   for (let most = FIRST_READ; ; most = MOST_READ) {
     const read = lines.slice(at, at + most)
-    const table = tableOf(rowsOf(read))
+    const table = tableOf(rowsOf(read), lines[at - 1]?.cells)
     if (table === undefined || read.length < most || most === MOST_READ || table.read < most - MOST_WRAPPED ** 2) return table
   }
 }
@@ -96,12 +109,15 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
 /** Parts below each other are one cell. */
 function withCell(cells: readonly Cell[], cell: Cell): readonly Cell[] {
   const parts = [...cells.filter((other) => overlap(other, cell)), cell]
-  const whole = parts.reduce((a, b) => ({ ...joined(a, b), text: `${a.text} ${b.text}` }))
+  const whole = parts.reduce((a, b) => ({ ...joined(a, b), text: joinedLines([a.text, b.text]) }))
   return [...cells.filter((other) => !overlap(other, cell)), whole].sort((a, b) => a.left - b.left)
 }
 
-/** The table below a row of names, or of numbers: how many lines it has, and those to show. Undefined if there is none. */
-function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[]) {
+/**
+ * The table below a row of names, or of numbers: how many lines it has, and those to show. Undefined if there is none.
+ * @param above the line before it, which may have names of groups
+ */
+function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>[], above: readonly Cell[] = []) {
   const [first, label] = [head?.cells[0], others[0]?.cells[0]]
   // A title may have been joined with a line above it.
   if (head === undefined || head.cells.length < 2 || first === undefined || label === undefined) return undefined
@@ -124,18 +140,20 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const places = below.map(({ cells }) => placesIn(columns, cells))
   const placed = below.slice(0, [...places, undefined].indexOf(undefined))
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
+  if (rows.length === 0) return undefined
   const all = [head, ...rows].flatMap(({ lines }) => lines)
   const isWhole = names.slice(1).every(({ text }) => text !== '')
   if (isWhole && rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
     return { read: all.length, shown: all }
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
-  const texts = rowTexts([
-    { isHead: names.slice(1).every(({ text }) => YEAR.test(text)), cells: names },
-    ...grid.map((cells) => ({ isHead: false, cells })),
-  ])
+  const isHead = isBold(head, rows) || names.slice(1).every(({ text }) => YEAR.test(text))
+  const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))])
   const isNamed = texts.length === rows.length
-  // Without names, numbers in all columns but the first show that it is a table.
-  if (!isNamed && ![names, ...grid].every(([, ...others]) => others.every(({ text }) => text === '' || NUMBER.test(text)))) return undefined
+  // Without names, numbers in all columns but the first show that it is a table, or short cells of which most rows have all.
+  const areNumbers = [names, ...grid].every(([, ...others]) => others.every(({ text }) => text === '' || NUMBER.test(text)))
+  const areShort = [names, ...grid].flat().every(({ text }) => text.length <= SHORT)
+  const whole = rows.filter(({ cells }) => cells.length === names.length)
+  if (!isNamed && !areNumbers && !(areShort && isWhole && whole.length > rows.length / 2)) return undefined
   const shown = rows.flatMap(({ lines, cells }, i) => {
     const text = isNamed ? texts[i] : grid[i]?.map((cell) => cell.text).join('; ')
     const isLine = cells.length === 1 || (!isNamed && lines.length === 1 && cells.length === names.length)
@@ -143,6 +161,25 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   })
   const lines = isWhole ? head.lines : head.lines.slice(0, 1).map((line) => ({ ...line, text: names.map(({ text }) => text).join('; ') }))
   return { read: all.length, shown: [...lines, ...shown].map((line) => ({ ...line, isRow: true })) }
+}
+
+/** Whether a row has a font that most rows below do not have, which is bold. */
+function isBold(head: Row<PrintedLine>, rows: readonly Row<PrintedLine>[]): boolean {
+  const [font, other] = new Set(head.lines.map((line) => line.font))
+  const same = rows.map(({ lines }) => lines.some((line) => line.font === font))
+  return font !== undefined && other === undefined && same[0] !== true && 2 * same.filter(Boolean).length < rows.length - 1
+}
+
+/** Names that are repeated in each group of columns, with those of the groups. */
+function inGroups(names: readonly Cell[], above: readonly Cell[]): readonly Cell[] {
+  const inside = names.filter(({ text }) => text !== '')
+  const groups = above.filter(({ right }) => right > (inside[0]?.left ?? 0))
+  const each = inside.length / groups.length
+  const areRepeated =
+    Number.isInteger(each) && each > 1 && groups.length > 1 && inside.every(({ text }, i) => text === inside[i % each]?.text)
+  return areRepeated
+    ? names.map((cell) => ({ ...cell, text: inline(`${groups[Math.floor(inside.indexOf(cell) / each)]?.text ?? ''} ${cell.text}`) }))
+    : names
 }
 
 /** Whether a line is above the names of another table. */
@@ -166,7 +203,7 @@ function joined(a: Extent, b: Extent): Extent {
 }
 
 /** The column of each cell, from left to right; undefined if one is in none or in several. */
-function placesIn(columns: readonly Extent[], cells: readonly Extent[]): readonly number[] | undefined {
+export function placesIn(columns: readonly Extent[], cells: readonly Extent[]): readonly number[] | undefined {
   const places = cells.map((cell) => columns.flatMap((column, i) => (overlap(column, cell) ? [i] : [])))
   const isEach = places.every(([place = -1, second], i) => place > (places[i - 1]?.[0] ?? -1) && second === undefined)
   return isEach && places.length > 0 ? places.flat() : undefined

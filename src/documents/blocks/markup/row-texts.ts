@@ -1,6 +1,8 @@
 const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
-export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}\.?)?$/u
+export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}(?:\/\p{L}{1,3}[\d\u00b2\u00b3]?|\.)?)?$/u
+/** What stands for a number that there is not. */
+const NO_NUMBER = /^(?:[-\u2010-\u2015\u2212./]+|n\.?\/?\s?a\.?)$/i
 
 /** A year, or a date, which may name a column of numbers. */
 const PERIOD = /^(?:(?:19|20)\d\d(?:[A-Z]|(?:[-/]\d\d){0,2})|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d)$/
@@ -58,17 +60,41 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   return lines.filter((line) => line !== '')
 }
 
-/** The tables of a sheet, without the empty columns around each. */
+/** The tables of a sheet, which empty rows and columns separate, without the empty columns around each. */
 function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   const parts: GridRow[][] = [[]]
   for (const row of grid)
-    if (row.cells.every(({ text }) => text === '')) parts.push([])
+    if (isEmpty(row)) parts.push([])
     else parts.at(-1)?.push(row)
-  return parts.map((part) => {
-    const filled = part.flatMap(({ cells }) => [cells.findIndex(({ text }) => text !== ''), cells.findLastIndex(({ text }) => text !== '')])
-    const [first, last] = filled.reduce(([low, high], i) => [Math.min(low, i), Math.max(high, i)], [Infinity, 0])
-    return part.map((row) => ({ ...row, cells: row.cells.slice(first, last + 1) }))
-  })
+  return parts.flatMap(tablesIn)
+}
+
+/** The tables next to each other in rows. The right one has names of rows, and other rows than the left one. */
+function tablesIn(part: readonly GridRow[]): GridRow[][] {
+  const width = part.reduce((most, { cells }) => Math.max(most, cells.length), 0)
+  const used = Array.from({ length: width }, (_, i) => part.some(({ cells }) => (cells[i]?.text ?? '') !== ''))
+  const first = used.indexOf(true)
+  const columnsOf = (from: number, to: number): GridRow[] => part.map((row) => ({ ...row, cells: row.cells.slice(from, to) }))
+  const begin = used.findIndex((is, i) => is && i > first && used[i - 1] === false && isSeparate(columnsOf(first, i), columnsOf(i, width)))
+  if (begin < 0) return [columnsOf(first, used.lastIndexOf(true) + 1)]
+  return [columnsOf(first, begin), columnsOf(begin, width)].flatMap((rows) => tablesIn(rows.filter((row) => !isEmpty(row))))
+}
+
+function isSeparate(left: readonly GridRow[], right: readonly GridRow[]): boolean {
+  const filled = right.map((row) => !isEmpty(row))
+  const rows = right.slice(filled.indexOf(true), filled.lastIndexOf(true) + 1)
+  const names = rows.map(({ cells }) => cells[0]?.text ?? '')
+  return (
+    new Set(names).size === names.length &&
+    rows.length > 1 &&
+    names.every(isName) &&
+    rows.some(({ cells }) => cells.length > 1) &&
+    left.some((row, i) => isEmpty(row) === filled[i])
+  )
+}
+
+function isEmpty({ cells }: GridRow): boolean {
+  return cells.every(({ text }) => text === '')
 }
 
 /** One cell across the table, or the only name in a row of names: a title of what follows. */
@@ -92,9 +118,13 @@ function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isS
   const isPeriod = texts.map((text) => PERIOD.test(text))
   const areNames =
     texts.length > 1 &&
-    new Set(texts).size === texts.length &&
-    // The corner above the names of rows may be empty.
-    texts.every((text, i) => (text === '' ? i === 0 : text.length <= LONGEST_NAME && heads.some(({ cells }) => isName(cells[i]?.text)))) &&
+    texts.every((text, i) => text === '' || texts.indexOf(text) === i) &&
+    // The corner above the names of rows may be empty, and a column between others.
+    texts.every((text, i) =>
+      text === ''
+        ? i === 0 || !rest.some(({ cells }) => cells[i]?.text)
+        : text.length <= LONGEST_NAME && heads.some(({ cells }) => isName(cells[i]?.text)),
+    ) &&
     isPeriod[0] !== true &&
     isPeriod.every((is, i) => !is || rest.some(({ cells }) => cells[i]?.text && !PERIOD.test(cells[i].text)))
   if (!areNames || rest.some((row) => row.cells.length > texts.length)) return false
@@ -106,8 +136,9 @@ function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isS
   if (isCorner('other')) return false
   // In two columns, numbers in the second may be the values of a form.
   return texts.slice(0, texts.length === 2 ? 1 : undefined).some((_, i) => {
-    const below = rest.flatMap((row) => row.cells[i]?.text || [])
-    return below.length > 0 && below.every((text) => NUMBER.test(text))
+    const below = rest.flatMap((row) => (isTitle(row, texts.length) ? [] : row.cells[i]?.text || []))
+    const numbers = below.filter((text) => NUMBER.test(text))
+    return numbers.length > 0 && below.every((text) => NUMBER.test(text) || NO_NUMBER.test(text))
   })
 }
 
@@ -153,11 +184,12 @@ function namesOf(heads: readonly GridRow[], width: number): string[] {
 function namedRow({ cells }: GridRow, names: readonly string[]): string {
   // Names that are printed again on a further page.
   if (isSame(cells, names)) return ''
+  // The label of a sum below several columns is none of their values.
+  const label = cells[1]?.isRepeat === true && names[0] !== names[1] ? cells.findIndex(({ isRepeat }, i) => i > 0 && isRepeat !== true) : 0
   const isOnce = ({ text, isRepeat }: GridCell, i: number): boolean =>
-    text !== '' && (isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
-  return cells
-    .flatMap((cell, i) => (isOnce(cell, i) ? [names[i] === undefined || names[i] === '' ? cell.text : `${names[i]}: ${cell.text}`] : []))
-    .join('; ')
+    text !== '' && (i < label ? i === 0 : isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
+  const isNamed = (i: number): boolean => i >= label && names[i] !== undefined && names[i] !== ''
+  return cells.flatMap((cell, i) => (isOnce(cell, i) ? [isNamed(i) ? `${names[i]}: ${cell.text}` : cell.text] : [])).join('; ')
 }
 
 /** A row without column names: each name in it begins a part. Empty cells between others keep their places, but in forms. @param used columns with text */

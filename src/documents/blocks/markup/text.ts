@@ -25,9 +25,13 @@ const ORDINAL = /^(?:\p{L}{2,}|[eaod\u00aa\u00ba])$/u
 export const HIDDEN = /display\s*:\s*none|visibility\s*:\s*hidden/i
 /** Where raised digits are cents: after a price in whole units with its sign, or before the sign; a power of ten is none. */
 const [PRICED, WHOLE, CURRENCY] = [/\p{Sc}\s?\d{1,3}(?:[.,]?\d{3})*$/u, /(?<![\d.,])\d{1,3}(?:[.,]?\d{3})*$/, /^\s?(?:\p{Sc}|EUR\b)/u]
+/** Cents after a point that is not raised, which are no number of a note after a sentence. */
+const CENTS = /^(?:0\d|[5-9]\d)$/
 /** Where the number of a note is: after punctuation, a currency, or a word that is no unit; a unit with a number has three powers. */
 const NOTED = /(?:[.,;:!?"\u201d)\]%$\u20ac\u00a3]|\p{L}{4,}|(?<!\p{L})\p{Lu}{3})$/u
 const [UNIT, POWER] = [/\d\s(?:\p{L}{2,3}|[ghlmst])$/u, /^[2-4]$/]
+/** A word that no number is a part of, as of "14C". */
+const WORD = /^\p{Lu}\p{Ll}{2}/u
 /** Where a letter is a note's: "XIXe" has none. */
 const LETTERED = /(?:[.,;:!?"\u201d)\]]|\p{L}{3,}\p{Ll})$/u
 const MAX_DEPTH = 512
@@ -112,12 +116,15 @@ export function checkDepth(depth: number): void {
  */
 export function raisedText(text: string, before: string, isLink = false, after = ''): string {
   if (isLink && /^\d+$/.test(text)) return `[${text}]`
-  if (text === '' || before === '' || /\s$/.test(before) || /^\s/.test(text)) return text
+  // The number of an address before it.
+  if (text === '' || before === '' || /\s$/.test(before) || /^\s/.test(text))
+    return /^\d{1,2}$/.test(text) && WORD.test(after) ? `[${text}] ` : text
   if (/\s$/.test(text)) return `${raisedText(text.trimEnd(), before, isLink)} `
   if (/^TM$/i.test(text)) return '\u2122'
   if (/^\d\d$/.test(text) && !/(?<!\d)10$/.test(before)) {
-    if (PRICED.test(before)) return `.${text}`
-    if (WHOLE.test(before) && CURRENCY.test(after)) return `,${text}`
+    const whole = before.replace(/[.,]$/, '')
+    const point = PRICED.test(whole) ? '.' : WHOLE.test(whole) && CURRENCY.test(after) ? ',' : undefined
+    if (point !== undefined && (whole === before || CENTS.test(text))) return (whole === before ? point : '') + text
   }
   const place = before.slice(-8)
   if (/^\d+$/.test(text) ? NOTED.test(place) || (UNIT.test(place) && !POWER.test(text)) : /^\p{Ll}$/u.test(text) && LETTERED.test(place))

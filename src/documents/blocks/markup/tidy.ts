@@ -10,15 +10,8 @@ import { HtmlHandler } from './html-handler.ts'
 import { ancestors, BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
-  table: 'table',
-  grid: 'table',
-  row: 'tr',
-  cell: 'td',
-  gridcell: 'td',
-  columnheader: 'th',
-  rowheader: 'th',
-  list: 'ul',
-  listitem: 'li',
+  ...{ table: 'table', grid: 'table', row: 'tr', cell: 'td', gridcell: 'td', columnheader: 'th', rowheader: 'th' },
+  ...{ list: 'ul', listitem: 'li' },
 }
 /** Pictures that show the state of a project, not a part of the text. */
 const BADGE = /badge|shields\.io|travis-ci|codecov|coveralls/i

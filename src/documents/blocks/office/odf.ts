@@ -76,8 +76,6 @@ async function formulasOf(zip: ZipDocument, elements: readonly Element[]): Promi
 /** Turns the body of an OpenDocument file into HTML elements. */
 class Reader {
   readonly #styles: ReadonlyMap<string, Element>
-  readonly #formulas: ReadonlyMap<string, string>
-  readonly #isSheet: boolean
   /** Numbers of the current items, and of the current headings, by level. */
   #items: number[] = []
   /** Those of lists that others may continue, by id, and of the last one of each style. */
@@ -88,12 +86,13 @@ class Reader {
   /** What follows the current paragraph; absent outside of one. */
   #after: Element[] | undefined
 
-  constructor(elements: readonly Element[], formulas: ReadonlyMap<string, string>, isSheet: boolean) {
-    this.#styles = new Map(
-      elements.flatMap((style) => (/style$/.test(style.name) ? [[`${style.name} ${style.attribs.name ?? ''}`, style] as const] : [])),
-    )
-    this.#formulas = formulas
-    this.#isSheet = isSheet
+  constructor(
+    elements: readonly Element[],
+    private readonly formulas: ReadonlyMap<string, string>,
+    private readonly isSheet: boolean,
+  ) {
+    const styles = elements.filter(({ name }) => /style$/.test(name))
+    this.#styles = new Map(styles.map((style) => [`${style.name} ${style.attribs.name ?? ''}`, style]))
   }
 
   read(nodes: readonly AnyNode[], depth = 0, list?: List): Element[] {
@@ -144,16 +143,15 @@ class Reader {
       case 'table-of-content':
       case 'object':
       case 'object-ole': {
-        const formula = this.#formulas.get(attribs.href ?? '')
+        const formula = this.formulas.get(attribs.href ?? '')
         if (formula === undefined) this.unread.add(name === 'table-of-content' ? 'tables of contents' : 'embedded objects')
         return formula?.split('\n') ?? []
       }
       case 'frame':
         return this.#frame(element, depth)
-      case 'table': {
-        const rows = this.read(children, depth)
-        return this.#isSheet ? [made('h2', [attribs.name ?? '']), made('table', rows, { 'data-sheet': '' })] : [made('table', rows)]
-      }
+      case 'table':
+        if (!this.isSheet) return [made('table', this.read(children, depth))]
+        return [made('h2', [attribs.name ?? '']), made('table', this.read(children, depth), { 'data-sheet': '' })]
       case 'table-header-rows':
         return [made('thead', this.read(children, depth))]
       case 'table-row':
@@ -184,7 +182,7 @@ class Reader {
 
   #cell({ attribs, children }: Element, depth: number): Element[] {
     const { 'number-columns-spanned': colspan = '1', 'number-rows-spanned': rowspan = '1', 'style-name': style = '' } = attribs
-    const day = this.#isSheet ? attribs['date-value'] : undefined
+    const day = this.isSheet ? attribs['date-value'] : undefined
     const texts = day === undefined ? this.read(children, depth) : [made('p', [shownDate(day)])]
     // Some programs store no text of a value.
     const isFormatted = this.#styles.get(`style ${style}`)?.attribs['data-style-name'] !== undefined
@@ -271,13 +269,8 @@ class Reader {
 
   /** The next number at a level, as the element says it or its style shows it; empty for bullets. */
   #number(element: Element, counts: number[], level: number, levels: readonly (Element | undefined)[]): string {
-    const {
-      'num-format': format = '',
-      'num-prefix': prefix = '',
-      'num-suffix': suffix = '',
-      'display-levels': shown = '1',
-      'start-value': start = '1',
-    } = levels[level]?.attribs ?? {}
+    const { 'num-format': format = '', 'num-prefix': prefix = '', 'num-suffix': suffix = '', ...own } = levels[level]?.attribs ?? {}
+    const { 'display-levels': shown = '1', 'start-value': start = '1' } = own
     counts.splice(level + 1)
     counts[level] = (counts[level] ?? Number(start) - 1) + 1
     const said = textIn(childrenOf(element, 'number'))
@@ -292,12 +285,8 @@ class Reader {
   /** The element that shows text in a style, or in those it is based on. */
   #spanName(style = '', bases = 0): string {
     const found = this.#styles.get(`style ${style}`)
-    const {
-      'text-position': position = '',
-      'text-line-through-style': line = 'none',
-      'font-weight': weight = '',
-      display = '',
-    } = childOf(found, 'text-properties')?.attribs ?? {}
+    const text = childOf(found, 'text-properties')?.attribs ?? {}
+    const { 'text-position': position = '', 'text-line-through-style': line = 'none', 'font-weight': weight, display } = text
     if (display === 'none') {
       this.unread.add('hidden texts')
       return 'template'

@@ -153,7 +153,9 @@ export function notebookDocument(text: string): BlockDocument {
       else if (said === '' && Object.keys(data).length > 0) unread.add('outputs without text')
       return typeof output.ename === 'string' ? `${output.ename}: ${textOf(output.evalue)}` : said
     })
+    // A line that a progress bar writes again is shown once.
     const output = stripVTControlCharacters(shown.join('\n'))
+      .replace(/^[^\n]*\r(?=[^\r\n])/gm, '')
       .replace(/^(?:[^\S\n]*\n)+/, '')
       .trimEnd()
     if (output.length > MOST_OUTPUT) cut++

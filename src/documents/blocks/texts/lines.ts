@@ -38,6 +38,7 @@ interface Syntax {
 
 const UNDERLINE = /^([=\-~^"'`#*+.:_<>])\1{2,}\s*$/
 const SECTIONS = ['title', 'part', 'chapter', 'section', 'subsection', 'subsubsection', 'paragraph']
+const TEX_SECTION = new RegExp(String.raw`^\s*\\(${SECTIONS.join('|')})\*?(?:\[[^\]]*\])?\{(${BRACED})\}(?:\s*\\label\{[^}]*\}|\}|\s)*$`)
 const LISTING = 'verbatim|lstlisting|minted|Verbatim|comment'
 /** The first line of a comment of several, which is read as a listing, and is none. */
 const COMMENT = /^(?:\/{4}|\s*#\+begin_comment|\s*\\begin\{comment\}|\s*\.\.(?:\s*$| (?!\S*::|[[_|])))/i
@@ -57,13 +58,9 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     heading: (line, next, before) => {
       const mark = UNDERLINE.exec(next)?.[1]
       const isOver = before.trim() === next.trim()
-      const isTitle =
-        mark !== undefined &&
-        (isOver ? /\S/ : /^\S/).test(line) &&
-        !UNDERLINE.test(line) &&
-        !line.startsWith('.. ') &&
-        next.trim().length >= line.trim().length
-      return isTitle ? { level: isOver ? mark + mark : mark, text: line, isUnderlined: true } : undefined
+      const isText = (isOver ? /\S/ : /^\S/).test(line) && !UNDERLINE.test(line) && !line.startsWith('.. ')
+      if (mark === undefined || !isText || next.trim().length < line.trim().length) return undefined
+      return { level: isOver ? mark + mark : mark, text: line, isUnderlined: true }
     },
     fence: /^\s*(?:\.\.\s*$|\.\. (?!\S*::|[[_|])|\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::|(?!\.\. |\s).*::\s*$)/,
     fenceEnd: (open) => new RegExp(`^\\s{0,${open.search(/\S/)}}\\S`),
@@ -103,10 +100,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     prepared: printed,
     shown: withAccents,
     heading: (line) => {
-      const [, name, text] =
-        new RegExp(`^\\s*\\\\(${SECTIONS.join('|')})\\*?(?:\\[[^\\]]*\\])?\\{(${BRACED})\\}(?:\\s*\\\\label\\{[^}]*\\}|\\}|\\s)*$`).exec(
-          line,
-        ) ?? []
+      const [, name, text] = TEX_SECTION.exec(line) ?? []
       return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name), text }
     },
     fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),

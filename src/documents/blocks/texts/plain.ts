@@ -1,10 +1,8 @@
 import { at } from '../../../../base/at.ts'
-import { inline, unwrapped, type Block } from '../contract.ts'
+import { inline, joinedLines, type Block } from '../contract.ts'
 import { rowTexts } from '../markup/row-texts.ts'
 import { withColumnNames } from '../markup/printed-tables.ts'
 
-/** Words before which a hyphen stands for a part left out: "pre- and postwar". */
-export const CONJUNCTIONS = 'and|or|to|und|oder|bzw|sowie|bis|et|ou'
 /** Marks of items, also as fonts of symbols have them. */
 export const BULLETS = '\u2022\u2023\u25a0\u25aa\u25ab\u25cb\u25cf\u25e6\uf0a7\uf0b7\uf0d8'
 /** Those, and check boxes and arrows. */
@@ -24,8 +22,6 @@ const CODE = /^(?: {4}|\t)/
 const SESSION = /^\s*>>> (?:.*[=([]|import |from |[\w.]+$)/
 /** A line between signs that draw boxes. */
 const DRAWN = /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/
-/** A word that continues in the next line, unless its hyphen stands for a part left out. */
-const DIVIDED = new RegExp(`(?<=\\p{L})-\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)`, 'gu')
 /** A row of a table without bars. */
 const CELLS = /\S(?:\t+| {3,}| ?\.{4,} ?)\S/
 const TAB = 8
@@ -80,11 +76,6 @@ function withBars(line: string): string {
     .replace(/[\u2502\u2503\u2551]/g, '|')
     .replace(/[\u2550\u2500\u2501]/g, '-')
     .replace(/[\u2500-\u257f]/g, '+')
-}
-
-/** Lines as one text; a hyphen at the end of one is a part of the word. */
-function joinedLines(lines: readonly string[]): string {
-  return inline(unwrapped(lines.join('\n')).replace(DIVIDED, '-'))
 }
 
 /** @param isFirst of the text @param canHead one line may be a heading, for text follows */
@@ -221,12 +212,9 @@ function joined(blocks: readonly Block[]): Block[] {
   }
   return all.map((block) => {
     if (block.kind === 'list') return { ...block, items: nestedItems(block.items) }
-    return block.kind === 'code' ? { ...block, text: unindented(block.text) } : block
+    if (block.kind !== 'code') return block
+    const lines = block.text.split('\n')
+    const common = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
+    return { ...block, text: lines.map((line) => line.slice(common)).join('\n') }
   })
-}
-
-function unindented(text: string): string {
-  const lines = text.split('\n')
-  const common = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
-  return lines.map((line) => line.slice(common)).join('\n')
 }

@@ -649,4 +649,28 @@ export const SHARED_HTML_CASES: readonly FidelityCase[] = [
     ),
     says: 'Insured [x] Licensed [ ] Member [x] Right: Vote [x]; Yes: [x]; No: [ ] Sail.',
   },
+  // The label of a sum is merged across columns whose values it is none of; numbers with dashes, and a title between rows.
+  {
+    file: 'sums.html',
+    content: main(
+      '<table><tr><th>Goods<th>Count<th>Price<th>Sum<tr><td>Rope<td>2<td>5.00<td>10.00<tr><td colspan="3">Total<td>10.00</table>' +
+        '<table><tr><th>Day<th>May<th>June<th>July<tr><td>1<td colspan="2">closed<td>open</table>' +
+        '<table><tr><td rowspan="2">Boat<td colspan="2">Raft<td colspan="2">Tug<tr><td>EUR<td>USD<td>EUR<td>USD' +
+        '<tr><td>A-1<td>5.00<td>6.00<td>7.00<td>\u2014<tr><td colspan="5">Old boats<tr><td>B-2<td>n/a<td>2 kg/m3<td>3.00<td>4.00</table>' +
+        '<table><tr><td><td>2022<td>2023<td><td>2024<tr><td>Fees<td>1<td>2<td><td>3</table>' +
+        '<p>A sail costs \u20ac 99.<sup>00</sup>, a mast 19,<sup>95</sup> \u20ac, an oar \u20ac 5.<sup>12</sup></p>' +
+        '<p><sup>1</sup>Port of Aby, <sup>2</sup>Yard, <sup>14</sup>C</p>',
+    ),
+    lines: [
+      'Goods: Rope; Count: 2; Price: 5.00; Sum: 10.00',
+      'Total; Sum: 10.00',
+      'Day: 1; May: closed; June: closed; July: open',
+      'Boat: A-1; Raft EUR: 5.00; Raft USD: 6.00; Tug EUR: 7.00; Tug USD: \u2014',
+      'Old boats',
+      'Boat: B-2; Raft EUR: n/a; Raft USD: 2 kg/m3; Tug EUR: 3.00; Tug USD: 4.00',
+      'Fees; 2022: 1; 2023: 2; 2024: 3',
+      'A sail costs \u20ac 99.00, a mast 19,95 \u20ac, an oar \u20ac 5.[12]',
+      '[1] Port of Aby, [2] Yard, 14C',
+    ],
+  },
 ]

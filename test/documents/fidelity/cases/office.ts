@@ -578,6 +578,34 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       ),
     says: 'early: -2:15 due: -36:00 age: 12.5',
   },
+  // Tables next to each other, with an empty column between them; one that leaves a column free is one table.
+  {
+    file: 'side-by-side.xlsx',
+    content: () =>
+      book(
+        {
+          Boat: `${text('B1', 'Fee')}${text('D1', 'Port')}${text('E1', 'Depth')}`,
+          Raft: `<c r="B2"><v>5</v></c>${text('D2', 'Aby')}<c r="E2"><v>12</v></c>`,
+          Tug: `<c r="B3"><v>7</v></c>${text('D3', 'Bay')}<c r="E3"><v>9</v></c>`,
+          Ketch: '<c r="B4"><v>8</v></c>',
+          '': '',
+          Goods: `${text('B6', 'Owner')}${text('D6', 'May')}${text('E6', 'June')}`,
+          Rope: `${text('B7', 'Ann')}<c r="D7"><v>3</v></c><c r="E7"><v>4</v></c>`,
+          Tar: text('B8', 'Bo'),
+        },
+        { formats: ['0'], fonts: '<font/>' },
+      ),
+    lines: [
+      'Raft: 5',
+      'Tug: 7',
+      'Ketch: 8',
+      'Port: Depth',
+      'Aby: 12',
+      'Bay: 9',
+      'Goods: Rope; Owner: Ann; May: 3; June: 4',
+      'Goods: Tar; Owner: Bo',
+    ],
+  },
   // After a blank row the first row is names again only if it is bold or above numbers.
   {
     file: 'blank.xlsx',

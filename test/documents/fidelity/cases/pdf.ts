@@ -56,7 +56,138 @@ const placed = (row: Readonly<Record<number, string>>): PdfRun[] => Object.entri
 const printedAt = (...texts: readonly (readonly [left: number, low: number, text: string])[]): string =>
   texts.map(([left, low, text]) => `BT /F1 12 Tf ${left} ${low} Td (${text}) Tj ET`).join('\n')
 
+const BOLD = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>'
+const inRow = (low: number, row: Readonly<Record<number, string>>) =>
+  Object.entries(row).map(([left, text]) => [Number(left), low, text] as const)
+
 export const PDF_CASES: readonly FidelityCase[] = [
+  // Names in bold type above texts, of which some have several lines and some are empty.
+  {
+    file: 'bold-names.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD,
+        content: [
+          printedAt(...inRow(700, { 50: 'Boat', 140: 'Owner', 230: 'State', 320: 'Note' })).replaceAll('/F1', '/F2'),
+          printedAt(...inRow(675, { 50: 'Raft', 140: 'Ann' }), [140, 661, 'Berg'], ...inRow(682, { 230: 'sold' })),
+          printedAt([320, 682, 'left in March, two weeks'], [320, 668, 'before the self-'], [320, 654, 'made plan']),
+          printedAt(...inRow(630, { 50: 'Tug', 140: 'Bo Lund', 320: 'late' }), ...inRow(610, { 50: 'Ketch', 230: 'open' })),
+        ].join('\n'),
+      }),
+    says: 'Boat Owner State Note Boat: Raft; Owner: Ann Berg; State: sold; Note: left in March, two weeks before the self-made plan Boat: Tug; Owner: Bo Lund; Note: late Boat: Ketch; State: open',
+  },
+  // A row whose first cell is merged with the one above has no names of columns; short cells keep their places.
+  {
+    file: 'groups.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(700, { 50: 'Group', 150: 'Goods', 250: 'Limit' }),
+          ...inRow(686, { 50: 'Metals', 150: 'Lead', 250: '0.1 crates' }),
+          ...inRow(672, { 150: 'Zinc', 250: '<5 crates' }),
+          ...inRow(658, { 50: 'Oils', 150: 'Tar', 250: '500 ppm' }),
+          ...inRow(644, { 150: 'Lamp oil', 250: '50 ppm' }),
+          ...inRow(560, { 50: 'Task', 150: 'Ann', 250: 'Bo', 350: 'Cy' }),
+          ...inRow(546, { 50: 'Sail', 150: 'R', 250: 'A', 350: 'C' }),
+          ...inRow(532, { 50: 'Moor', 250: 'R', 350: 'I' }),
+          ...inRow(518, { 50: 'Row', 150: 'A', 250: 'I', 350: 'R' }),
+          ...inRow(450, { 50: 'Hour', 290: '14:00-15:30' }),
+          [50, 420, 'The place'],
+          [50, 406, 'Below the mole.'],
+          ...inRow(392, { 50: 'Act', 150: 'Owner', 290: 'Due', 400: 'Done' }),
+          ...inRow(378, { 50: 'Tar the hull', 150: 'AB', 290: '15 Mar', 400: 'yes' }),
+        ),
+      }),
+    lines: [
+      'Metals Lead 0.1 crates',
+      'Zinc <5 crates',
+      'Oils Tar 500 ppm',
+      'Lamp oil 50 ppm',
+      'Moor; ; R; I',
+      'Row A I R',
+      'Hour 14:00-15:30',
+    ],
+  },
+  // Names that are repeated in groups; a row above the names of the next table names nothing.
+  {
+    file: 'repeated-groups.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD,
+        content: [
+          printedAt(
+            ...inRow(700, { 50: 'Boat', 190: 'Fees', 360: 'Trips' }),
+            ...inRow(686, { 150: '2023', 240: '2024', 330: '2023', 420: '2024' }),
+          ),
+          printedAt(...inRow(672, { 50: 'Raft', 150: '10', 240: '12', 330: '100', 420: '120' })),
+          printedAt(...inRow(658, { 50: 'Tug', 150: '20', 330: '90', 420: '95' })),
+          printedAt([50, 600, 'People'], ...inRow(586, { 50: 'Ann', 180: 'Head', 300: 'Aby' })),
+          printedAt(...inRow(572, { 50: 'Bo', 300: 'Bay' }), ...inRow(558, { 50: 'Cy', 180: 'Cook' })),
+          printedAt(...inRow(534, { 50: 'Name', 180: 'Role', 300: 'Port' })).replaceAll('/F1', '/F2'),
+          printedAt(...inRow(520, { 50: 'Dag', 180: 'Mate', 300: 'Aby' }), ...inRow(506, { 50: 'Eva', 300: 'Bay' })),
+        ].join('\n'),
+      }),
+    has: [
+      'Raft; Fees 2023: 10; Fees 2024: 12; Trips 2023: 100; Trips 2024: 120',
+      'Tug; Fees 2023: 20; Trips 2023: 90; Trips 2024: 95',
+      'Cy Cook',
+      'Name: Dag; Role: Mate; Port: Aby',
+      'Name: Eva; Port: Bay',
+    ],
+  },
+  // Names of columns that each page repeats are no running head.
+  {
+    file: 'repeated-names.pdf',
+    content: () =>
+      pages((page) => [
+        cells('Boat', 'Owner', 'State'),
+        [],
+        ...[1, 2, 3].map((i) => cells(`Raft ${page}${i}`, i === 2 ? '' : 'Ann', `${i} kg`)),
+      ]),
+    has: ['Boat Owner State', 'Boat: Raft 11; Owner: Ann; State: 1 kg', 'Boat: Raft 42; State: 2 kg'],
+  },
+  // A running head of three parts; the number of an item close to it.
+  {
+    file: 'three-parts.pdf',
+    content: () =>
+      pages((page) => [
+        [{ text: 'Port of Aby' }, { text: 'Manual', at: 200 }, { text: 'Issue C', at: 400 }],
+        [],
+        [{ text: '10.' }, { text: `Tar all hulls before May, page ${page}.`, at: 13.9 }],
+        PROSE,
+        `${PROSE}.`,
+      ]),
+    lacks: ['Manual'],
+    has: ['10. Tar all hulls before May, page 1.', '10. Tar all hulls before May, page 4.'],
+    warnings: [/^4 lines are left out as running heads: "Port of Aby Manual Issue C"\.$/],
+  },
+  // A cell that is printed lower than others of its row has a power; rows in larger letters are no headings.
+  {
+    file: 'lower-cell.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt([50, 700, 'Cells'], [120, 700, '7.8'], [200, 696.7, '10'], [300, 700, '4.0']),
+          'BT /F1 10 Tf 213.4 701.5 Td (9) Tj ET BT /F1 12 Tf 219 696.7 Td (/L) Tj ET',
+          printedAt(...inRow(670, { 50: 'Lamp', 120: '5.00', 200: '0.00', 300: '1.00' })).replace(/ 12 Tf/g, ' 14 Tf'),
+          printedAt(...[0, 1, 2].map((i) => [50, 640 - 14 * i, `${PROSE}.`] as const)),
+        ].join('\n'),
+      }),
+    lines: ['Cells 7.8 10^9/L 4.0', 'Lamp 5.00 0.00 1.00'],
+  },
+  // A foot that is printed before the text, and a head that is printed after it.
+  {
+    file: 'edges.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          [50, 40, 'Port of Aby'],
+          ...[0, 1, 2, 3, 4, 5, 6, 7].map((i) => [50, 700 - 14 * i, `Ship ${i + 1} is in the harbour.`] as const),
+          [50, 780, 'List of May'],
+        ),
+      }),
+    says: `List of May ${[1, 2, 3, 4, 5, 6, 7, 8].map((i) => `Ship ${i} is in the harbour.`).join(' ')} Port of Aby`,
+  },
   // A title closely below the last item of a list, above a table.
   {
     file: 'captioned.pdf',

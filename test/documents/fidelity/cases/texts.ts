@@ -304,12 +304,12 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
           outputs: [
             { output_type: 'display_data', data: { 'text/markdown': 'shown' } },
             { output_type: 'display_data', data: { 'text/html': '<script>draw(5)</script>' } },
-            { output_type: 'stream', text: '\u001b[31mred\u001b[0m' },
+            { output_type: 'stream', text: '\u001b[31mred\u001b[0m\n 50% 5/10\r100% 10/10\r\nend\r' },
           ],
         },
       ],
     }),
-    says: 'show() shown red',
+    says: 'show() shown red 100% 10/10 end',
     warnings: [/^Not read: outputs without text \(1\)\.$/],
   },
   {
