@@ -57,19 +57,22 @@ function isNested(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** A name that an object in a JSON text has twice, of which one value is lost. */
-export function repeatedName(text: string, value: unknown): string | undefined {
-  const surplus = new Map<string, number>()
-  const count = (name: string, by: number): unknown => surplus.set(name, (surplus.get(name) ?? 0) + by)
-  for (const [, json = '', colon] of text.matchAll(/("[^"\\]*(?:\\[^][^"\\]*)*")(\s*:)?/g))
-    if (colon !== undefined) count(json.includes('\\') ? String(JSON.parse(json)) : json.slice(1, -1), 1)
-  const left: unknown[] = [value]
-  for (let one = left.pop(); one !== undefined; one = left.pop())
-    for (const [name, inner] of isNested(one) ? Object.entries(one) : []) {
-      if (!Array.isArray(one)) count(name, -1)
-      left.push(inner)
+/** Path of a name that an object of a JSON text has twice, of which one value is lost; undefined if there is none. */
+export function repeatedName(text: string): string | undefined {
+  const open: { readonly names: Set<string> | undefined; at: string | number }[] = []
+  for (const [token, json, colon] of text.matchAll(/("[^"\\]*(?:\\[^][^"\\]*)*")(\s*:)?|[[\]{},]/g)) {
+    const inner = open.at(-1)
+    if (token === '{') open.push({ names: new Set(), at: '' })
+    else if (token === '[') open.push({ names: undefined, at: 0 })
+    else if (token === '}' || token === ']') open.pop()
+    else if (token === ',' && typeof inner?.at === 'number') inner.at++
+    else if (json !== undefined && colon !== undefined && inner) {
+      inner.at = json.includes('\\') ? String(parseJson(json)) : json.slice(1, -1)
+      if (inner.names?.has(inner.at)) return open.map(({ at }) => at).join('.')
+      inner.names?.add(inner.at)
     }
-  return [...surplus].find(([, by]) => by > 0)?.[0]
+  }
+  return undefined
 }
 
 /** Levels of lists and objects in what clients send. */

@@ -50,7 +50,7 @@ export function checkMetadata(given: unknown, nested: 'refuse' | 'leave out' = '
   if (given === undefined || given === null || given === '') return {}
   const value = typeof given === 'string' ? parseJson(given) : given
   if (!isObject(value)) return { problem: 'The metadata is not a JSON object.' }
-  const twice = typeof given === 'string' ? repeatedName(given, value) : undefined
+  const twice = typeof given === 'string' ? repeatedName(given) : undefined
   if (twice !== undefined) return { problem: `The metadata has the name ${JSON.stringify(twice)} twice: keep one.` }
   const present = Object.entries(value).filter(([, one]) => one !== undefined)
   const all = present.sort(([a], [b]) => (a < b ? -1 : 1))

@@ -34,7 +34,7 @@ export async function loadDemonstrations(file: string): Promise<Demonstration[]>
     .flatMap((line, i) => {
       if (line.trim() === '') return []
       const value = parseJson(line)
-      const twice = repeatedName(line, value)
+      const twice = repeatedName(line)
       if (twice !== undefined) throw invalid(`line ${i + 1} has the name ${JSON.stringify(twice)} twice`)
       if (!DemonstrationLine.Check(value) || halfPairIn(value) !== undefined)
         throw invalid(`line ${i + 1} is not {"question", "answer", "title"?, "text"?}`)

@@ -69,7 +69,7 @@ const DocumentEvidenceSchema = Type.Object({
     'First and last page of the chunk; null for a format without pages.',
   ),
   rank: Type.Integer({ minimum: 1 }),
-  role: Type.Enum(['encoder', 'decoder'], { description: "Where the model read the chunk: encoder, or the decoder's prompt." }),
+  role: Type.Enum(['encoder', 'decoder', 'both'], { description: "Where the model read the chunk: encoder, or the decoder's prompt." }),
   attention: orNull(
     Type.Number({ minimum: 0, maximum: 1 }),
     "Share of the decoder's cross-attention on this chunk; null for chunks in the decoder, with sampling or min_new_tokens, and for very long documents.",

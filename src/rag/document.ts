@@ -56,7 +56,10 @@ export async function answerDocument(
     const contextTokens = read.chunks.reduce((sum, { tokens }) => sum + tokens, 0)
     if (run.observe) reportRead(run.observe, { ...read, contextTokens, asked: resolved, model: modelId(reader.manifest) })
     const total = performance.now() - started
-    const seen = [...read.chunks, ...read.inDecoder].reduce((sum, { start, end }) => sum + end - start, 0)
+    const seen = [...read.chunks, ...read.inDecoder.filter((chunk) => !isOf(read.chunks, chunk))].reduce(
+      (sum, { start, end }) => sum + end - start,
+      0,
+    )
     return {
       answer: read.text,
       confidence: read.text === '' ? 0 : confidence(read.logprobs, read.agreement),
@@ -81,7 +84,11 @@ export async function answerDocument(
   })
 }
 
-/** The encoder's chunks with most attention, then what stood in prompts. */
+function isOf(chunks: readonly DocumentChunk[], { start }: DocumentChunk): boolean {
+  return chunks.some((chunk) => chunk.start === start)
+}
+
+/** The encoder's chunks with most attention, then what else stood in prompts. */
 function evidenceOf(
   { text, pages }: LoadedDocument,
   { chunks, contextShares, inDecoder }: DocumentReadResult,
@@ -91,7 +98,7 @@ function evidenceOf(
   const measured = contextShares.length > 0
   const order = chunks.map((_, i) => i)
   if (measured) order.sort((a, b) => at(contextShares, b) - at(contextShares, a) || a - b)
-  const described = (chunk: DocumentChunk, role: 'encoder' | 'decoder', attention: number | null): Omit<DocumentEvidence, 'rank'> => {
+  const described = (chunk: DocumentChunk, attention: number | null): Omit<DocumentEvidence, 'rank'> => {
     const { start, end, tokens } = chunk
     const own = text.slice(start, end)
     const moved = (span: { readonly start: number; readonly end: number }) => ({ start: span.start + start, end: span.end + start })
@@ -100,14 +107,15 @@ function evidenceOf(
       end,
       text: own,
       pages: pagesOf(pages, chunk),
-      role,
+      role: !isOf(chunks, chunk) ? 'decoder' : isOf(inDecoder, chunk) ? 'both' : 'encoder',
       attention,
       tokens,
       highlights: highlights(own, answer).map((found) => ({ ...moved(found), sentence: moved(found.sentence) })),
     }
   }
-  const encoded = order.slice(0, count).map((i) => described(at(chunks, i), 'encoder', measured ? at(contextShares, i) : null))
-  return [...encoded, ...inDecoder.map((chunk) => described(chunk, 'decoder', null))].map((entry, i) => ({ ...entry, rank: i + 1 }))
+  const encoded = order.slice(0, count).map((i) => described(at(chunks, i), measured ? at(contextShares, i) : null))
+  const others = inDecoder.filter(({ start }) => !encoded.some((shown) => shown.start === start))
+  return [...encoded, ...others.map((chunk) => described(chunk, null))].map((entry, i) => ({ ...entry, rank: i + 1 }))
 }
 
 function pagesOf(pages: readonly number[], { start, end }: DocumentChunk): DocumentEvidence['pages'] {

@@ -398,11 +398,13 @@ t.test('demonstrations are read as they were written, or refused by file and lin
     half: `${line}{"question": "q\\ud83d", "answer": "a"}\n`,
     emptied: '\n \n',
     twice: '{"question": "a", "answer": "b", "answer": "c"}\n',
+    escape: '{"quest\\ion": "a", "answer": "b"}\n',
   })
   const one = { question: 'where is Malm\u00f6', answer: 'Sweden' }
   t.same(await loadDemonstrations(path.join(dir, 'utf8')), [one, one])
   await t.rejects(loadDemonstrations(path.join(dir, 'emptied')), { code: 'config_invalid', message: /emptied: it has no examples/ })
   await t.rejects(loadDemonstrations(path.join(dir, 'latin')), { code: 'config_invalid', message: /latin: it is not UTF-8/ })
+  await t.rejects(loadDemonstrations(path.join(dir, 'escape')), { message: /escape: line 1 is not/ })
   await t.rejects(loadDemonstrations(path.join(dir, 'twice')), { message: /twice: line 1 has the name "answer" twice: set CEPE/ })
   await t.rejects(loadDemonstrations(path.join(dir, 'half')), {
     code: 'config_invalid',

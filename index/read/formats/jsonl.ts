@@ -56,7 +56,7 @@ export async function* readJsonl(
     }
     if (line.text.trim() === '') continue
     const value = parseJson(line.text)
-    const twice = repeatedName(line.text, value)
+    const twice = repeatedName(line.text)
     const detail = `The line is not ${value === undefined ? 'valid JSON' : 'a JSON object'}.`
     if (!isObject(value)) yield { line: line.line, reason: 'malformed', detail }
     else if (twice === undefined) yield rowOf(line.line, value, columns)

@@ -69,9 +69,9 @@ function inOurWords(code: ErrorCode, { headers, routeOptions }: FastifyRequest):
   if (code === 'payload_too_large')
     return `The body is larger than the ${routeOptions.bodyLimit} bytes that are allowed (CEPE_BODY_LIMIT_KB).`
   if (code !== 'unsupported_media_type') return undefined
-  const given = headers['content-type']
+  const given = headers['content-type']?.trim() ?? ''
   const allowed = routeOptions.config.accepts ?? ['application/json']
-  return `${given === undefined ? 'The body has no content-type' : `The media type ${given.slice(0, 100)} is not supported`}: send ${allowed.join(', ')}.`
+  return `${given === '' ? 'The body has no content-type' : `The media type ${given.slice(0, 100)} is not supported`}: send ${allowed.join(', ')}.`
 }
 
 function codeOf({ code, statusCode = 500 }: FastifyError): ErrorCode {

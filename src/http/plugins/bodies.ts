@@ -99,13 +99,13 @@ export function jsonBodies(app: FastifyInstance): void {
     // Many clients send a content type without a body.
     const takesBody = request.routeOptions.schema?.body !== undefined
     if (body.length === 0) return parsed(takesBody ? invalidRequest(undefined, 'The body is empty: send JSON.') : null, undefined)
-    const text = utf8Body(body)
+    const text = utf8Body(body, request)
     void parse(request, text, (error, value: unknown) => {
       if (error === null && isTooDeep(value)) return parsed(invalidRequest(undefined, `The body ${TOO_DEEP}.`), undefined)
       const half = request.routeOptions.config.checksItems !== true && HALF_ESCAPE.test(text) ? halfPairIn(value) : undefined
       if (error !== null) return parsed(invalidRequest(undefined, problemOf(text)), undefined)
       if (half !== undefined) return parsed(invalidField(half || 'body', HALF_PAIR), value)
-      const twice = repeatedName(text, value)
+      const twice = repeatedName(text)
       if (twice !== undefined) return parsed(invalidField(twice, TWICE), value)
       // A route that takes no body would read the request as another, as with unknown parameters.
       const [name] = takesBody ? [] : Object.keys(value ?? {})

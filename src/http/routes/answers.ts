@@ -41,7 +41,9 @@ export const BatchItemSchema = Type.Object(
 
 /** POST /v1/answers: answers a batch of questions and streams the results in order. */
 export const answersRoutes: Routes = (app, { access, config }) => {
-  app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (_request, body, done) => done(null, { questions: linesOf(utf8Body(body)) }))
+  app.addContentTypeParser(NDJSON_TYPE, { parseAs: 'buffer' }, (request, body, done) =>
+    done(null, { questions: linesOf(utf8Body(body, request)) }),
+  )
   const validatorCompiler = () => (value: unknown) =>
     envelope.Check(value) ? { value } : { error: envelope.Errors(value) as unknown as Error }
   const schema = {

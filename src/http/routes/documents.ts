@@ -44,7 +44,7 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
     else if (Object.hasOwn(fields, part.fieldname)) problem ??= invalidField(part.fieldname, TWICE)
     else {
       const value = (fields[part.fieldname] = valueOf(part.fieldname, String(part.value)))
-      const twice = typeof value === 'object' ? repeatedName(String(part.value), value) : undefined
+      const twice = typeof value === 'object' ? repeatedName(String(part.value)) : undefined
       if (twice !== undefined) problem ??= invalidField(`${part.fieldname}.${twice}`, TWICE)
     }
   }

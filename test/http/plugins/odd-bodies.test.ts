@@ -17,7 +17,7 @@ t.test('what is not valid JSON is said with its place; text of another encoding 
   t.match(await put('{"passages":[{"id":"a","title":"","text":"x","metadata":{"__proto__":1}}]}'), { message: /__proto__/ })
   const latin = Buffer.from('{"passages":[{"id":"a","title":"Malmö","text":"x"}]}', 'latin1')
   t.match(await put(latin), { status: 400, code: 'invalid_request', message: /not UTF-8/ })
-  t.match(await put(latin, '/v1/passages', 'application/json; charset=iso-8859-1'), { message: /not UTF-8/ })
+  t.match(await put(latin, '/v1/passages', 'application/json; charset=iso-8859-1'), { status: 415, message: /charset iso-8859-1/ })
   const lines = await app.inject({
     method: 'POST',
     url: '/v1/answers',
@@ -30,22 +30,66 @@ t.test('what is not valid JSON is said with its place; text of another encoding 
   t.equal(marked.statusCode, 200, 'a byte order mark is none of the text')
 })
 
+t.test('a content type that names another encoding than UTF-8 is refused: its letters would be others', async (t) => {
+  const { app } = await testApp(t, {}, { ADMIN_KEY: KEY })
+  const send = (method: 'POST' | 'PUT', url: string, type: string, payload: string) =>
+    app.inject({ method, url, headers: { ...admin, 'content-type': type }, payload })
+  const question = '{"question": "Ã©"}'
+  for (const [method, url, payload] of [
+    ['POST', '/v1/answer', question],
+    ['POST', '/v1/answers', `{"questions": [${question}]}`],
+    ['PUT', '/v1/passages', '{"passages": [{"id": "1", "title": "", "text": "Ã©"}]}'],
+    ['POST', '/v1/chat/completions', '{"model": "fake", "messages": [{"role": "user", "content": "Ã©"}]}'],
+  ] as const)
+    for (const charset of ['utf-16', 'ISO-8859-1', '"latin1"']) {
+      const refused = await send(method, url, `application/json; Charset=${charset}`, payload)
+      t.equal(refused.statusCode, 415, `${url} ${charset}`)
+      t.match(refused.json(), { error: { message: `The charset ${charset.replaceAll('"', '')} is not supported: send UTF-8.` } })
+    }
+  const lines = await send('POST', '/v1/answers', 'application/x-ndjson;charset=utf-16', question)
+  t.equal(lines.statusCode, 415, lines.body)
+  for (const charset of ['utf-8', 'UTF8', '"utf-8"', 'us-ascii'])
+    t.equal((await send('POST', '/v1/answer', `application/json; charset=${charset}`, '{"question": "a"}')).statusCode, 200, charset)
+})
+
+t.test('a body whose type is empty has none', async (t) => {
+  const { app } = await testApp(t, {}, {})
+  for (const type of ['', ' ']) {
+    const response = await app.inject({
+      method: 'POST',
+      url: '/v1/answer',
+      headers: { 'content-type': type },
+      payload: '{"question": "q"}',
+    })
+    t.equal(response.statusCode, 415)
+    t.match(response.json(), { error: { message: 'The body has no content-type: send application/json.' } })
+  }
+})
+
 t.test('a name that an object holds twice is refused wherever JSON comes in: one value would be lost', async (t) => {
   const { app, post } = await testApp(t, {}, { ADMIN_KEY: KEY })
   const send = (url: string, payload: string, type = 'application/json') =>
     app.inject({ method: url === '/v1/passages' ? 'PUT' : 'POST', url, headers: { ...admin, 'content-type': type }, payload })
   for (const [url, body, field] of [
     ['/v1/answer', '{"question": "a", "question": "b"}', 'question'],
-    ['/v1/answer', '{"question": "a", "filter": {"source": "x", "source": "y"}}', 'source'],
+    ['/v1/answer', '{"question": "a", "filter": {"source": "x", "source": "y"}}', 'filter.source'],
+    ['/v1/answer', '{"question": "a", "filter": {"source": "x"}, "filter": {"source": "y"}}', 'filter'],
+    [
+      '/v1/answer',
+      '{"question": "[{", "passages": [{"title": "", "text": "x"}, {"title": "],", "text": "x", "text": "y"}]}',
+      'passages.1.text',
+    ],
+    ['/v1/answer', '{"question": "a", "demonstrations": [{"a": [[1, 2], {"b": [], "b": 1}]}]}', 'demonstrations.0.a.1.b'],
     ['/v1/answer', '{"question": "a", "quest\\u0069on": "b"}', 'question'],
     ['/v1/answer', '{"question": "\\"a\\": b", "\\u006B": 1, "k": 2}', 'k'],
-    ['/v1/answers', '{"questions": [{"question": "a", "k": 1, "k": 2}]}', 'k'],
-    ['/v1/passages', '{"passages": [{"id": "1", "title": "", "text": "x", "text": "y"}]}', 'text'],
-    ['/v1/chat/completions', '{"model": "fake", "messages": [{"role": "user", "content": "q", "content": "r"}]}', 'content'],
+    ['/v1/answers', '{"questions": [{"question": "a", "k": 1, "k": 2}]}', 'questions.0.k'],
+    ['/v1/passages', '{"passages": [{"id": "1", "title": "", "text": "x", "text": "y"}]}', 'passages.0.text'],
+    ['/v1/chat/completions', '{"model": "fake", "messages": [{"role": "user", "content": "q", "content": "r"}]}', 'messages.0.content'],
   ] as const) {
     const response = await send(url, body)
     t.equal(response.statusCode, 400, url)
-    t.match(response.json(), { error: { message: `${field} is set twice: set it once.` } }, url)
+    const named = url === '/v1/chat/completions' ? { param: field } : { field }
+    t.match(response.json(), { error: { message: `${field} is set twice: set it once.`, ...named } }, url)
   }
   const lines = await send('/v1/answers', '{"question": "a", "k": 1, "k": 2}\n{"question": "k \\"k\\": k"}\n', 'application/x-ndjson')
   t.match(

@@ -196,6 +196,12 @@ const cases: readonly Case[] = [
     rows: ['3 3: c'],
     rejects: ['1 malformed', '2 malformed'],
   },
+  {
+    file: 'a name with an escape that JSON does not have',
+    content: '{"id":1,"text":"a"}\n{"id":2,"te\\xt":"b"}\n{"id":3,"text":"c"}\n',
+    rows: ['1 1: a', '3 3: c'],
+    rejects: ['2 malformed'],
+  },
   { file: 'JSON lines cut off', content: '{"id":1,"text":"a"}\n{"id":2,"te', rows: ['1 1: a'], rejects: ['2 malformed'] },
   { file: 'JSON lines with blank ones', content: '{"id":1,"text":"a"}\n\n  \n{"id":2,"text":"b"}\n', rows: ['1 1: a', '4 2: b'], aside: 2 },
   {

@@ -112,11 +112,41 @@ await t.test('parts nearest to the question are read too: the surest answer is g
       alone.flatMap(({ prompts }) => prompts),
     )
     t.same([all.inDecoder, all.contextOf], kDecoder === 1 ? [[true], [-1]] : [[false], [0]])
-    t.same(all.contextTokenCounts, alone[0]?.contextTokenCounts, 'the context of the passage is the whole one')
+    t.same(
+      all.contextTokenCounts,
+      alone.flatMap(({ contextTokenCounts }) => contextTokenCounts),
+      'of the whole passage, then of its parts',
+    )
     t.same(all.attended?.[0] ?? null, best === 0 ? (chosen?.attended?.[0] ?? null) : null, 'a part has no sentence of the passage')
     const [whole] = alone
     const none = asked({ mode: 'map-rerank', kDecoder, passages: [passage], focus: true, stop: whole ? [whole.text.slice(0, 1)] : [] })
     t.match(await reader.answer(none), { text: '', prompts: whole?.prompts }, 'parts of a passage without an answer are not read')
+  }
+})
+
+await t.test('an answer from a part in a prompt attended to no passage', async (t) => {
+  const reader = await createReader({ modelDir: await builtFixture(t, 'cepe-tiny-gqa') })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const asked = (more: Partial<AnswerRead>) => question('w5 w9 w11', { maxNewTokens: 4, includePrompts: true, ...more })
+  const first = { title: 'w1', text: 'w2 w3', score: 1 }
+  for (const [i, isPart] of [true, false].entries()) {
+    const sentences = [`w${2 + i} w3 w4.`, `w5 w9 w${7 + i}.`, `w8 w6 w${2 + i}.`, 'w12 w13 w14.']
+    const second = { title: 'w1', text: sentences.join('\n'), score: 1 }
+    const all = await reader.answer(asked({ mode: 'map-rerank', kDecoder: 1, passages: [first, second], focus: true }))
+    const read = [
+      { passages: [first], kDecoder: 1 },
+      { passages: [second], kDecoder: 0 },
+      { passages: [{ ...second, text: sentences[1] ?? '' }], kDecoder: 1 },
+      { passages: [{ ...second, text: sentences.slice(0, 3).join('\n') }], kDecoder: 1 },
+    ]
+    const alone = await Promise.all(read.map((one) => reader.answer(asked({ mode: 'cepe', ...one }))))
+    const sure = alone.map(({ text, logprobs }) => (text === '' ? 0 : confidence(logprobs)))
+    t.equal(sure.indexOf(Math.max(...sure)), isPart ? 3 : 1)
+    t.same([all.contextOf, all.contextShares], [[-1, 0], isPart ? [] : [1]])
+    t.same(
+      all.contexts,
+      alone.flatMap(({ contexts }) => contexts),
+    )
   }
 })
 

@@ -118,6 +118,19 @@ await t.test('several values are written as JSON: no white space begins a string
   }
 })
 
+await t.test('several values are read in the whole passage: they may stand in several sentences', async (t) => {
+  const sentence = 'Austria is a country in Europe whose capital is Vienna.'
+  const text = `${sentence} Darwin is in the north. Australia is a country in Oceania whose capital is Canberra. It was founded in 1901.`
+  const whole = { ...asked, passages: [passage('Australia', text, 1)] }
+  const nearest = { ...asked, passages: [passage('Australia', sentence, 1)] }
+  const grammar = object({ sure: { type: 'boolean' }, year: { type: 'integer' } })
+  const { written } = await reader.answer({ ...whole, grammar, focus: true })
+  t.same(written, (await reader.answer({ ...whole, grammar, mode: 'decoder-only' })).written)
+  t.not(written?.logprobs[0], (await reader.answer({ ...nearest, grammar, mode: 'decoder-only' })).written?.logprobs[0])
+  const words = await reader.answer({ ...whole, focus: true })
+  t.same(words.logprobs, (await reader.answer({ ...nearest, mode: 'decoder-only' })).logprobs, 'the answer in words is of a part')
+})
+
 await t.test('the tokens of a string that stands next to other values are those of the answer in words', async (t) => {
   const { tokens: words, text } = await reader.answer({ ...asked, topTokens: 2 })
   for (const properties of [

@@ -1,6 +1,6 @@
 import { planRead, type PlannedMode, type ReadPlan } from '../../../text/plan.ts'
 import { asksForPhrase, instructed } from '../../../text/instruction.ts'
-import { fixedLength, filled, inWords, isCut, onlyText } from '../../../text/grammar/fill.ts'
+import { fixedLength, filled, inWords, isCut, onlyText, valueCount } from '../../../text/grammar/fill.ts'
 import type { AnswerRead, AnswerToken, WrittenAnswer } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
 import { answerResult, generateRequest, passageWeights, replugRequest, attendedSentences } from './answer-parts.ts'
@@ -66,6 +66,8 @@ type Answer = Output<'answer'>
 interface Placed {
   readonly answer: Answer
   readonly asked: PlannedRead
+  /** The same with the whole passage, of whose part the answer is. */
+  readonly whole: PlannedRead
 }
 
 /**
@@ -80,7 +82,11 @@ interface Placed {
 async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint): Promise<Placed> {
   const weights = passageWeights(read.passages)
   const mode = model.limits.hasEncoder ? 'cepe' : 'decoder-only'
-  const reading = async (asked: PlannedRead): Promise<Placed> => ({ asked, answer: await answerTask(model, asked, yieldPoint) })
+  const reading = async (asked: PlannedRead, whole = asked): Promise<Placed> => ({
+    asked,
+    whole,
+    answer: await answerTask(model, asked, yieldPoint),
+  })
   const readings: Placed[][] = []
   let best: (Placed & { readonly worth: number; readonly passage: number }) | undefined
   for (const [i, weight] of weights.entries()) {
@@ -90,14 +96,14 @@ async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldPoint: Y
     const placed = [await reading(whole)]
     const parts = read.focus && at(placed, 0).answer.text !== '' ? nearestParts(read.question, passage.text) : []
     for (const text of parts)
-      placed.push(await reading({ ...whole, passages: [{ ...passage, text }], kDecoder: Math.min(1, read.kDecoder) }))
+      placed.push(await reading({ ...whole, passages: [{ ...passage, text }], kDecoder: Math.min(1, read.kDecoder) }, whole))
     readings.push(placed)
     const surest = placed.reduce((a, b) => (sureness(b.answer) > sureness(a.answer) ? b : a))
     const worth = sureness(surest.answer) * weight
     if (best === undefined || worth > best.worth) best = { ...surest, answer: agreed(surest.answer, placed), worth, passage: i }
   }
-  const { answer, asked, passage } = present(best)
-  return { answer: { ...answer, ...joined(read, readings, passage, asked) }, asked }
+  const { passage, ...chosen } = present(best)
+  return { ...chosen, answer: { ...chosen.answer, ...joined(read, readings, passage, chosen) } }
 }
 
 function sureness({ text, logprobs }: Answer): number {
@@ -117,20 +123,20 @@ function agreed(surest: Answer, readings: readonly Placed[]): Answer {
  * @param readings by passage, the whole one first
  * @param chosen number of the answer's passage
  */
-function joined({ passages, attendedSentences }: AnswerRead, readings: readonly (readonly Placed[])[], chosen: number, asked: PlannedRead) {
-  const all = readings.flat().map(({ answer }) => answer)
+function joined({ passages, attendedSentences }: AnswerRead, readings: readonly (readonly Placed[])[], chosen: number, surest: Placed) {
   const wholes = readings.map((placed) => at(placed, 0))
+  // The contexts of parts stand behind those of passages.
+  const all = [...wholes, ...readings.flatMap((placed) => placed.slice(1))].map(({ answer }) => answer)
   const sum = (of: (answer: Answer) => number): number => all.reduce((total, answer) => total + of(answer), 0)
-  const encoded = wholes.flatMap(({ answer }, i) => (answer.contextOf[0] === 0 ? { ...answer, i } : []))
+  const encoded = wholes.flatMap(({ answer }, i) => (answer.contextOf[0] === 0 ? i : []))
   // A part has other offsets than its passage.
-  const whole = at(wholes, chosen)
-  const sentence = whole.asked === asked ? (whole.answer.attended?.[0] ?? null) : null
+  const sentence = surest.asked === surest.whole ? (surest.answer.attended?.[0] ?? null) : null
   return {
     ...(attendedSentences && { attended: passages.map((_, i) => (i === chosen ? sentence : null)) }),
-    contextOf: passages.map((_, passage) => encoded.findIndex(({ i }) => i === passage)),
-    contextTokenCounts: encoded.flatMap(({ contextTokenCounts }) => contextTokenCounts),
-    // An answer attended to its own passage only.
-    contextShares: encoded.some(({ i }) => i === chosen) ? encoded.map(({ i }) => (i === chosen ? 1 : 0)) : [],
+    contextOf: passages.map((_, i) => encoded.indexOf(i)),
+    contextTokenCounts: all.flatMap(({ contextTokenCounts }) => contextTokenCounts),
+    // An answer attended to its own passage only, or to none where it is from a prompt.
+    contextShares: surest.answer.contextShares.length > 0 ? encoded.map((i) => (i === chosen ? 1 : 0)) : [],
     contexts: all.flatMap(({ contexts }) => contexts),
     inDecoder: passages.map((_, i) => readings[i]?.some(({ answer }) => answer.inDecoder.includes(true)) ?? false),
     promptTokens: sum(({ promptTokens }) => promptTokens),
@@ -156,12 +162,14 @@ export async function writtenAnswerTask(
 ): Promise<Answer> {
   const isPlain = sampling === undefined && grammar === undefined
   const { topTokens, ...silent } = read
-  const { answer, asked } = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
+  const { answer, asked, whole } = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
   if (isPlain) return answer
   const { result, ms } = await timed(async () => {
-    const again = { ...asked, topTokens, sampling }
-    const said = sampling ? await answerTask(model, again, yieldPoint, grammar ? undefined : onText) : answer
-    const formed = grammar && (await inForm(model, { ...again, stop: [], grammar }, said, yieldPoint))
+    const how = { topTokens, sampling }
+    const said = sampling ? await answerTask(model, { ...asked, ...how }, yieldPoint, grammar ? undefined : onText) : answer
+    // Several values may stand in several sentences.
+    const source = grammar && valueCount(grammar) > 1 ? whole : asked
+    const formed = grammar && (await inForm(model, { ...source, ...how, stop: [], grammar }, said, yieldPoint))
     return { said, ...(formed ?? { inWords: said, written: writtenOf(said) }) }
   })
   const { said, inWords, written } = result
@@ -179,7 +187,7 @@ async function placed(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoi
   const { mode, passages } = read
   if (mode === 'map-rerank' && passages.length > 0) return mapRerankTask(model, read, yieldPoint)
   const asked: PlannedRead = { ...read, mode: mode === 'map-rerank' ? 'decoder-only' : mode }
-  return { answer: await answerTask(model, asked, yieldPoint, onText), asked }
+  return { answer: await answerTask(model, asked, yieldPoint, onText), asked, whole: asked }
 }
 
 /**
