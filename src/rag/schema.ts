@@ -179,7 +179,7 @@ export const EvidenceSchema = Type.Object(
     }),
     attention: orNull(
       Type.Number({ minimum: 0, maximum: 1 }),
-      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it, or the answer is from a prompt without it. With sampling: of the greedy answer.",
+      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it, or the answer is from a prompt. With sampling: of the greedy answer.",
     ),
     tokens: orNull(Type.Integer({ minimum: 0 }), 'Tokens that the encoder read; null if it did not read the passage.'),
     highlights: Type.Array(HighlightSchema, {
@@ -222,7 +222,7 @@ export const AnswerResponseSchema = Type.Object(
       minimum: 0,
       maximum: 1,
       description:
-        "Geometric mean of the generated tokens' probabilities, stop token included; 0 for an empty answer. With focus in qa_config.json the mean of this over the readings of the passage, where another answer counts 0. With sampling: at most that of the greedy answer. Not a calibrated probability.",
+        "Geometric mean of the generated tokens' probabilities, with focus over all readings; 0 for an empty answer. With sampling: at most that of the greedy answer. Not a calibrated probability.",
     }),
     finish_reason: Type.Union([Type.Literal('stop'), Type.Literal('length'), Type.Null()], {
       description: 'stop: the model ended the answer. length: max_new_tokens was reached. null: nothing was generated.',
