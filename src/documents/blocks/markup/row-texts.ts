@@ -75,22 +75,19 @@ function tablesIn(part: readonly GridRow[]): GridRow[][] {
   const used = Array.from({ length: width }, (_, i) => part.some(({ cells }) => (cells[i]?.text ?? '') !== ''))
   const first = used.indexOf(true)
   const columnsOf = (from: number, to: number): GridRow[] => part.map((row) => ({ ...row, cells: row.cells.slice(from, to) }))
-  const begin = used.findIndex((is, i) => is && i > first && used[i - 1] === false && isSeparate(columnsOf(first, i), columnsOf(i, width)))
+  const begin = used.findIndex((is, i) => is && i > first && used[i - 1] === false && isSeparate(part, i))
   if (begin < 0) return [columnsOf(first, used.lastIndexOf(true) + 1)]
   return [columnsOf(first, begin), columnsOf(begin, width)].flatMap((rows) => tablesIn(rows.filter((row) => !isEmpty(row))))
 }
 
-function isSeparate(left: readonly GridRow[], right: readonly GridRow[]): boolean {
-  const filled = right.map((row) => !isEmpty(row))
-  const rows = right.slice(filled.indexOf(true), filled.lastIndexOf(true) + 1)
-  const names = rows.map(({ cells }) => cells[0]?.text ?? '')
-  return (
-    new Set(names).size === names.length &&
-    rows.length > 1 &&
-    names.every(isName) &&
-    rows.some(({ cells }) => cells.length > 1) &&
-    left.some((row, i) => isEmpty(row) === filled[i])
-  )
+/** Whether a column of a sheet begins another table. Most columns fail by their own texts. */
+function isSeparate(part: readonly GridRow[], begin: number): boolean {
+  const names = part.flatMap(({ cells }) => cells[begin]?.text || [])
+  if (names.length < 2 || !names.every(isName) || new Set(names).size < names.length) return false
+  const isFilled = (row: GridRow, from: number, to?: number): boolean => row.cells.slice(from, to).some(({ text }) => text !== '')
+  const filled = part.map((row) => isFilled(row, begin))
+  const isWhole = filled.lastIndexOf(true) - filled.indexOf(true) + 1 === names.length && filled.filter(Boolean).length === names.length
+  return isWhole && part.some((row) => isFilled(row, begin + 1)) && part.some((row, i) => isFilled(row, 0, begin) !== filled[i])
 }
 
 function isEmpty({ cells }: GridRow): boolean {
