@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { Value } from 'typebox/value'
-import { conflict, explainedBy, invalidIndex, invalidRequest, notFound } from '../../base/errors.ts'
+import { CodedError, conflict, explainedBy, invalidIndex, invalidRequest, notFound } from '../../base/errors.ts'
 import { failureOf } from '../../base/failures.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
-import { SnapshotSchema, type Snapshot } from '../snapshot-schema.ts'
+import { type ListedSnapshot, SnapshotSchema, type Snapshot } from '../snapshot-schema.ts'
 import { bytesUnder, storeOf, within } from '../store/store-of.ts'
 import { checkFolder, storedNameOf, SNAPSHOT_RECORD, SNAPSHOT_TABLE, snapshotsFolder, tableFolder } from '../versions/alias.ts'
 import { connectLance } from '../table/lance.ts'
@@ -63,18 +63,20 @@ export async function createSnapshot(name: string, options: TableLocation): Prom
   }).catch(explainedBy(() => storedNameOf(options)))
 }
 
-/** All snapshots of a table, oldest first, with the bytes that deleting each would free. */
-export async function listSnapshots(options: TableLocation): Promise<(Snapshot & { readonly bytes: number })[]> {
-  const found: (Snapshot & { readonly bytes: number })[] = []
+/** All snapshots of a table: those that cannot be described, then the others, oldest first. */
+export async function listSnapshots(options: TableLocation): Promise<ListedSnapshot[]> {
+  const found: ListedSnapshot[] = []
   for (const name of await snapshotNames(options)) {
     const bytes = await bytesUnder(snapshotFolder(options, name), ({ shared }) => !shared)
-    const described = await describedSnapshot(name, options).catch(async (error: unknown) => {
-      if ((await snapshotNames(options)).includes(name)) throw error
-      return undefined
+    const described = describedSnapshot(name, options).then((snapshot) => ({ ...snapshot, problem: undefined }))
+    const listed = await described.catch(async (error: unknown) => {
+      if (!(await snapshotNames(options)).includes(name)) return undefined
+      if (!(error instanceof CodedError) || error.code !== 'index_invalid') throw error
+      return { name, created_at: null, rows: null, model: null, problem: error }
     })
-    if (described !== undefined) found.push({ ...described, bytes })
+    if (listed !== undefined) found.push({ ...listed, bytes })
   }
-  return found.sort((a, b) => (a.created_at < b.created_at ? -1 : 1))
+  return found.sort((a, b) => ((a.created_at ?? '') < (b.created_at ?? '') ? -1 : 1))
 }
 
 /**

@@ -8,12 +8,15 @@ import type { TableLocation } from '../contract.ts'
 import { lastSoundSnapshot } from './snapshots.ts'
 
 /**
- * Verifies the live table: every file unchanged, no row missing, no duplicate id. Records checksums for files without one, so that later
- * changes are detected.
- * @returns `recorded`: number of files that had no checksum and have one now; `unrecorded`: those that a read-only folder has left without
+ * Verifies the live table: every file unchanged, no row missing, no duplicate id. Unless `readOnly`, records checksums for files without
+ * one, so that later changes are detected.
+ * @returns `recorded`: number of files that had no checksum and have one now; `unrecorded`: those left without
  * @throws index_missing; index_invalid naming the damage and the last intact snapshot
  */
-export async function verifyIndex(options: TableLocation, onBytes?: (done: number, total: number) => void) {
+export async function verifyIndex(
+  options: TableLocation & { readonly readOnly?: boolean },
+  onBytes?: (done: number, total: number) => void,
+) {
   const { dir, table } = options
   const storedAs = await storedNameOf(options)
   const folder = tableFolder(dir, storedAs)
@@ -25,7 +28,7 @@ export async function verifyIndex(options: TableLocation, onBytes?: (done: numbe
   if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked), table)
   const passages = await countedRows(await connection.openTable(storedAs))
   const checksums = new Checksums(folder)
-  const isRecorded = await checksums.add(unknown)
+  const isRecorded = options.readOnly !== true && (await checksums.add(unknown))
   await checksums.settled()
   return { passages, files: sound, bytes, recorded: isRecorded ? unknown.length : 0, unrecorded: isRecorded ? 0 : unknown.length }
 }

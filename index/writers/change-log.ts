@@ -1,8 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { type CodedError, invalidIndex } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
-import { storeOf } from '../store/store-of.ts'
+import { storeOf, within } from '../store/store-of.ts'
 import { changesFolder } from '../versions/alias.ts'
 
 /**
@@ -15,6 +16,8 @@ const ChangeSchema = Type.Union([
   Type.Object({ replaced_by: Type.String() }),
 ])
 export type Change = Static<typeof ChangeSchema>
+/** An entry names the job of its log. Those of earlier software do not. */
+const EntrySchema = Type.Intersect([ChangeSchema, Type.Object({ job: Type.Optional(Type.String()) })])
 
 /** Jobs with an open change log, sorted. */
 export function watchingJobs(location: TableLocation): Promise<string[]> {
@@ -37,7 +40,8 @@ export function unwatchChanges(location: TableLocation, jobId: string): Promise<
  */
 export async function appendChange(location: TableLocation, change: Change, by?: string): Promise<void> {
   for (const job of await watchingJobs(location)) {
-    if (by === undefined || job < by) await storeOf(location.dir).logs.append(changesFolder(location), job, JSON.stringify(change))
+    if (by === undefined || job < by)
+      await storeOf(location.dir).logs.append(changesFolder(location), job, JSON.stringify({ job, ...change }))
   }
 }
 
@@ -49,20 +53,34 @@ export class ChangeLog {
   /** The job that replaced the whole table, if any. */
   replacedBy: string | undefined
 
-  constructor(location: TableLocation, jobId: string) {
+  constructor(
+    private readonly location: TableLocation,
+    private readonly jobId: string,
+  ) {
     this.#next = storeOf(location.dir).logs.reader(changesFolder(location), jobId)
   }
 
-  /** @returns the ids changed since the last call. Complete if called under the writer lock */
+  /** @returns the ids changed since the last call. Complete if called under the writer lock @throws index_invalid for the log of another job */
   async read(): Promise<Set<string>> {
     const fresh = new Set<string>()
     for (const line of await this.#next()) {
       const value = parseJson(line)
-      if (!Value.Check(ChangeSchema, value)) continue
+      if (!Value.Check(EntrySchema, value)) continue
+      if ((value.job ?? this.jobId) !== this.jobId) throw this.#foreign(value.job ?? '')
       if ('replaced_by' in value) this.replacedBy = value.replaced_by
       else for (const id of value.ids) fresh.add(id)
     }
     for (const id of fresh) this.ids.add(id)
     return fresh
+  }
+
+  /** Which passages were changed after the job is not known. */
+  #foreign(other: string): CodedError {
+    const file = within(changesFolder(this.location), this.jobId)
+    const problem = `${file} records the changes after the job ${other}, not after ${this.jobId}, which could overwrite later ones`
+    return invalidIndex(
+      'changes',
+      `${problem}: restore that file, or cancel this job (cepe index cancel ${this.jobId}) and order it again.`,
+    )
   }
 }

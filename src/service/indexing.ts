@@ -23,7 +23,7 @@ export function openCommand(config: Config, log?: Log) {
     const embedders = await embeddersOf(retrievers, (folder) => parts.add(embedderOnDemand(folder, config, log)))
     const collections = parts.add(await openTables(config, retrievers, embedders, log))
     const jobs = parts.add(createJobs(jobParts(config, collections, embedders, log)))
-    return { index: collections.main, collections, jobs, close: () => parts.close() }
+    return { index: collections.main, collections, jobs, readOnly: config.ROLE === 'replica', close: () => parts.close() }
   })
 }
 

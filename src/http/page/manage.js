@@ -156,7 +156,7 @@ async function showSnapshots(again) {
     await again()
     announce(`${snapshot} was taken.`)
   })
-  const rows = snapshots.toReversed().map(({ name: snapshot, created_at: at, rows: passages, bytes }) => {
+  const rows = snapshots.toReversed().map(({ name: snapshot, created_at: at, rows: passages, bytes, problem }) => {
     const url = `v1/admin/snapshots/${encodeURIComponent(snapshot)}`
     const restore = {
       text: 'Restore',
@@ -177,7 +177,7 @@ async function showSnapshots(again) {
       keep: 'Keep it',
       work: changing(ofCollection(url), { method: 'DELETE' }, again),
     }
-    return row(snapshot, `${day(at)}; ${count(passages, 'passage')}; ${size(bytes)} of its own`, restore, remove)
+    return row(snapshot, problem?.message ?? `${day(at)}; ${count(passages, 'passage')}; ${size(bytes)} of its own`, restore, remove)
   })
   return [...(rows.length > 0 ? [element('ul', { className: 'rows' }, ...rows)] : []), form]
 }

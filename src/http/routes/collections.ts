@@ -15,6 +15,7 @@ const PageSchema = Type.Object({
   after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Value of `next` of the previous page.' })),
 })
 const CollectionParamsSchema = Type.Object({ name: CollectionNameSchema })
+export const ProblemSchema = Type.Object({ code: Type.String(), message: Type.String() })
 const CollectionSchema = Type.Object(
   {
     name: Type.String(),
@@ -24,7 +25,7 @@ const CollectionSchema = Type.Object(
         'ready: searchable. incompatible: vectors of a retriever that is not loaded. missing: no table yet. unavailable: the table cannot be read.',
     }),
     default: Type.Boolean({ description: 'True for the collection used if a request of this key names none.' }),
-    problem: orNull(Type.Object({ code: Type.String(), message: Type.String() }), 'Why the collection cannot be searched.'),
+    problem: orNull(ProblemSchema, 'Why the collection cannot be searched.'),
   },
   { title: 'Collection' },
 )
@@ -46,6 +47,11 @@ const QuerySchema = Type.Object({
 })
 const RemovedSchema = Type.Object({ deleted: Type.String({ description: 'Name of the collection.' }) })
 
+/** A problem without paths of the machine. */
+export function shownProblem({ server }: FastifyRequest, problem: CodedError | undefined): Static<typeof ProblemSchema> | null {
+  return problem === undefined ? null : { code: problem.code, message: server.publicText(problem.message) }
+}
+
 function shownTo(request: FastifyRequest, { services, access }: Pick<RouteContext, 'services' | 'access'>) {
   const implied = access.implied(request) ?? services.collections.main.table
   return ({ name, passages, state, problem }: CollectionInfo): Static<typeof CollectionSchema> => ({
@@ -53,7 +59,7 @@ function shownTo(request: FastifyRequest, { services, access }: Pick<RouteContex
     passages: passages ?? null,
     state,
     default: name === implied,
-    problem: problem === undefined ? null : { code: problem.code, message: request.server.publicText(problem.message) },
+    problem: shownProblem(request, problem),
   })
 }
 

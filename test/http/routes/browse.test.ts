@@ -1,3 +1,5 @@
+import { rm } from 'node:fs/promises'
+import path from 'node:path'
 import t, { type Test } from 'tap'
 import type { Passage } from '../../../index/contract.ts'
 import { addKey } from '../../../src/keys/store.ts'
@@ -153,6 +155,18 @@ t.test('snapshots are taken, listed, restored and deleted', async (t) => {
   t.match(await get('/v1/sources'), { body: { total: { passages: 7 } } }, 'the next request sees it')
   const { body } = await get('/v1/admin/snapshots', ADMIN)
   t.match(body, { snapshots: [{ name: 'monday', created_at: /^\d{4}-/, rows: 7, bytes: Number, model: 'fake' }] })
+  t.match(await send('POST', '/v1/admin/snapshots', { name: 'lost' }), { status: 201 })
+  const folder = path.join(services.index.dir, 'passages.snapshots', 'lost')
+  await rm(path.join(folder, 'snapshot.json'))
+  await rm(path.join(folder, 'snapshot.lance'), { recursive: true })
+  const lost = { code: 'index_invalid', message: /^The snapshot "lost" is damaged, .*cepe index snapshot delete lost / }
+  t.match((await get('/v1/admin/snapshots', ADMIN)).body, {
+    snapshots: [
+      { name: 'lost', created_at: null, rows: null, model: null, problem: lost },
+      { name: 'monday', rows: 7, problem: null },
+    ],
+  })
+  t.same(await send('DELETE', '/v1/admin/snapshots/lost'), { status: 200, body: { deleted: 'lost' } })
   t.same(await send('DELETE', '/v1/admin/snapshots/monday'), { status: 200, body: { deleted: 'monday' } })
   t.match(await send('DELETE', '/v1/admin/snapshots/monday'), { status: 404 })
   t.match(await send('POST', '/v1/admin/snapshots?collection=nope', { name: 'x' }), { status: 404 })

@@ -288,6 +288,36 @@ await t.test('a journal of another job is not followed: nothing counts as writte
   t.same([await index.count(), await rivers.count()], [400, 30])
 })
 
+await t.test('a change log of another job is not followed: the job stops, and its passages are written once its own is back', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await planned(dir, 'j1', somePassages(20))
+  await run(dir, 'j1')
+  const location = { dir, table: 'passages' }
+  const logOf = (job: string) => join(dir, 'passages.changes', `${job}.jsonl`)
+  await planned(dir, 'j3', somePassages(20, 100))
+  for (const job of ['j2', 'j3']) await watchChanges(location, job)
+  await index.upsert([{ id: 'p100', title: '', text: 'newer than j3' }], [embedText('newer than j3')])
+  const own = await readFile(logOf('j3'))
+  // As after j4 has replaced the table, which the log of j2 records.
+  for (const change of [{ ids: ['p101', 'p102'] }, { replaced_by: 'j4' }]) {
+    await appendFile(logOf('j2'), `\n${JSON.stringify({ job: 'j2', ...change })}`)
+    await copyFile(logOf('j2'), logOf('j3'))
+    const message = /passages\.changes.* changes after the job j2, not after j3, .* cancel this job \(cepe index cancel j3\)/
+    await t.rejects(run(dir, 'j3'), { code: 'index_invalid', message })
+  }
+  await writeFile(logOf('j3'), own)
+  await run(dir, 'j3')
+  t.equal(await index.count(), 40)
+  t.match(await index.get('p100'), { text: 'newer than j3' })
+  // As earlier software wrote them: without the job.
+  await planned(dir, 'j5', somePassages(2, 100))
+  await watchChanges(location, 'j5')
+  await appendFile(logOf('j5'), '\n{"ids":["p100"]}')
+  await run(dir, 'j5')
+  t.match(await index.get('p100'), { text: 'newer than j3' })
+})
+
 await t.test('bad vectors stop the job before they are written; what was committed stays', async (t) => {
   const dir = await tempDir(t)
   const index = await opened(t, dir)

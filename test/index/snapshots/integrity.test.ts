@@ -147,3 +147,16 @@ await t.test('a replica does not take a file that has changed', async (t) => {
   t.teardown(() => reader.close())
   t.equal(await reader.count(), 100)
 })
+
+await t.test('a reader records no checksum, and the next writer records it', async (t) => {
+  const dir = await tempDir(t)
+  const index = await opened(t, dir)
+  await put(index, somePassages(20))
+  const lists = join(await liveFolder(dir), '_checksums')
+  await rm(lists, { recursive: true })
+  const found = await verifyIndex({ dir, table: 'passages', readOnly: true })
+  t.match(found, { passages: 20, recorded: 0 })
+  t.ok(found.unrecorded > 0)
+  await t.rejects(stat(lists), { code: 'ENOENT' })
+  t.match(await verifyIndex(index), { recorded: found.unrecorded, unrecorded: 0 })
+})

@@ -246,7 +246,10 @@ await t.test(
     const at = (...names: string[]) => join(dir, ...names)
     await cp(at('rivers.snapshots', 'other'), at('passages.snapshots', 'other'), { recursive: true })
     const message = /recorded as one of the collection "rivers", not of "passages": move it there/
-    await t.rejects(listSnapshots({ dir, table: 'passages' }), { code: 'index_invalid', message })
+    const [foreign, own, ...more] = await listSnapshots({ dir, table: 'passages' })
+    t.match(foreign, { name: 'other', created_at: null, rows: null, model: null, problem: { code: 'index_invalid', message } })
+    t.match(own, { name: 'one', rows: 5, problem: undefined })
+    t.same(more, [])
     await t.rejects(restoreSnapshot('other', { dir, table: 'passages', ...MODEL }), { code: 'index_invalid', message })
     await deleteSnapshot('other', { dir, table: 'passages' })
     t.same(await all(index), somePassages(5))

@@ -2,11 +2,13 @@ import { Type } from 'typebox'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import type { Routes } from '../context.ts'
 import { ListFields, pageById } from '../passages/browse.ts'
+import { ProblemSchema, shownProblem } from '../collections.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
 import { exportLines, READ_LIMITS } from '../../../../index/read/contract.ts'
 import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { CodedError } from '../../../../base/errors.ts'
+import { orNull } from '../../../rag/fields.ts'
 import { KeyRecordSchema } from '../../../keys/record.ts'
 
 const IndexInfoSchema = Type.Object({
@@ -106,10 +108,17 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
 const { table: _table, ...snapshot } = SnapshotSchema.properties
+const lost = 'Null where the snapshot cannot be described.'
+const ListedSnapshotSchema = Type.Object({
+  name: Type.String(),
+  created_at: orNull(Type.String(), lost),
+  rows: orNull(Type.Integer(), lost),
+  model: orNull(Type.String(), lost),
+  bytes: Type.Integer({ description: 'Bytes that deletion would free.' }),
+  problem: orNull(ProblemSchema, 'Why the snapshot cannot be described.'),
+})
 const SnapshotsSchema = Type.Object({
-  snapshots: Type.Array(Type.Object({ ...snapshot, bytes: Type.Integer({ description: 'Bytes that deletion would free.' }) }), {
-    description: 'Oldest first.',
-  }),
+  snapshots: Type.Array(ListedSnapshotSchema, { description: 'Those that cannot be described, then the others, oldest first.' }),
 })
 const RestoredSchema = Type.Object({ restored: Type.String(), passages: Type.Integer({ description: 'Passages in the collection.' }) })
 
@@ -118,9 +127,10 @@ export const adminSnapshotsRoutes: Routes = (app, { snapshots, access }) => {
   const keyed = { tags: ['index'], querystring: CollectionQuerySchema }
   const response = { 200: SnapshotsSchema, ...errorResponses(404) }
   const list = { ...keyed, operationId: 'listSnapshots', summary: 'List the snapshots of a collection', response }
-  app.get('/v1/admin/snapshots', { schema: list }, async (request) => ({
-    snapshots: await snapshots.listSnapshots(await access.index(request, request.query.collection)),
-  }))
+  app.get('/v1/admin/snapshots', { schema: list }, async (request) => {
+    const listed = await snapshots.listSnapshots(await access.index(request, request.query.collection))
+    return { snapshots: listed.map((one) => ({ ...one, problem: shownProblem(request, one.problem) })) }
+  })
   const created = { 201: Type.Object(snapshot), ...errorResponses(404, 409, 507) }
   const named = { ...keyed, body: Type.Object({ name }, { additionalProperties: false }) }
   const create = { ...named, operationId: 'createSnapshot', summary: 'Create a snapshot of a collection', response: created }
