@@ -185,9 +185,9 @@ t.test('the shipped reading adapters fit their base, and their calibration is of
   ).flat()
   const found = [...adapter.pairs].map(([name, { ins, outs, rank, factor }]) => [name, { ins, outs, rank, factor }])
   t.same(Object.fromEntries(found), Object.fromEntries(expected))
-  t.match(adapter.qaDefaults, { mode: 'map-rerank', k: 5, demonstrations: 0 })
-  const reader = `qwen2.5-coder-0.5b-instruct-q4_k_m+qwen2.5-coder-0.5b-instruct@a22389c20dfc-int8-blocks-e9e25aa5`
+  t.match(adapter.qaDefaults, { mode: 'map-rerank', k: 5, demonstrations: 0, focus: true })
+  const reader = `qwen2.5-coder-0.5b-instruct-q4_k_m+qwen2.5-coder-0.5b-instruct@3e4fe42a1291-int8-blocks-82759576`
   const named = join(folder, 'calibration.json')
-  const prompt = { chat_template: 'none', instruction: '', mode: 'map-rerank', demonstrations: 0 } as const
+  const prompt = { chat_template: 'none', instruction: '', mode: 'map-rerank', demonstrations: 0, focus: true } as const
   t.match(await chooseCalibration({ named, shipped: '' }, { reader, ...prompt }), { reader, prompt })
 })
