@@ -62,28 +62,22 @@ export class Machine {
   }
 
   u8(): number {
-    const start = this.#advance(1)
-    return this.#view.getUint8(start)
+    return this.#view.getUint8(this.#advance(1))
   }
   u16(): number {
-    const start = this.#advance(2)
-    return this.#view.getUint16(start, true)
+    return this.#view.getUint16(this.#advance(2), true)
   }
   u32(): number {
-    const start = this.#advance(4)
-    return this.#view.getUint32(start, true)
+    return this.#view.getUint32(this.#advance(4), true)
   }
   i32(): number {
-    const start = this.#advance(4)
-    return this.#view.getInt32(start, true)
+    return this.#view.getInt32(this.#advance(4), true)
   }
   f64(): number {
-    const start = this.#advance(8)
-    return this.#view.getFloat64(start, false)
+    return this.#view.getFloat64(this.#advance(8), false)
   }
   u64(): number {
-    const start = this.#advance(8)
-    const value = this.#view.getBigUint64(start, true)
+    const value = this.#view.getBigUint64(this.#advance(8), true)
     return value > BigInt(Number.MAX_SAFE_INTEGER) ? this.fail(`has the length ${value}`) : Number(value)
   }
 

@@ -89,8 +89,7 @@ export function wholeNumber(flag: string, value: string, least: number, most = I
 export function wholeNumbers(flag: string, value: string, least: number, most = Infinity): number[] {
   const words = listedWords(value)
   if (words.length === 0) throw invalidOption(`${flag} is missing.`)
-  const numbers = [...new Set(words.map((word) => wholeNumber(flag, word, least, most)))]
-  return numbers.sort((a, b) => a - b)
+  return [...new Set(words.map((word) => wholeNumber(flag, word, least, most)))].sort((a, b) => a - b)
 }
 
 /** The distinct words of a comma-separated list. */

@@ -10,8 +10,7 @@ import { aliasPath, checkFolder, checkTableName, readAlias, tableFolder, tableOf
 
 /** Runs work under a lock, in order of arrival. @throws overloaded if the lock is not acquired within `waitMs` */
 export async function withLock<T>(location: string, options: LockOptions, work: () => Promise<T>): Promise<T> {
-  const taken = storeOf(location).locks.take(location, options)
-  const done = await whileHeld(taken, async () => ({ result: await work() }))
+  const done = await whileHeld(storeOf(location).locks.take(location, options), async () => ({ result: await work() }))
   if (done !== undefined) return done.result
   const seconds = Math.round(options.waitMs / 1000)
   throw new CodedError('overloaded', `The writer lock was not acquired within ${seconds} s. Try again later.`, { retryAfterS: 5 })

@@ -32,8 +32,7 @@ export function cepeEncoderGraph(checkpoint: Checkpoint, config: CepeReaderConfi
   const keyMask = cast(mask, 'i32')
   const bias = config.causalEncoder ? causalBias(ids, precision.float) : null
   const states = params.in('encoder', (p) => {
-    const embedded = p.embedding('embed_tokens', ids)
-    const stream = llamaLayers(p, encoder, embedded, {
+    const stream = llamaLayers(p, encoder, p.embedding('embed_tokens', ids), {
       attend: (q, x) => encoderSelfAttention({ params: q, x, heads: encoder }, rotations, { keyMask, bias }),
     })
     return normStream(p, stream, 'norm', encoder.rmsNormEps)[0]

@@ -125,8 +125,7 @@ class Crawl {
 
   async #page(url: URL, asked: URL, response: PageResponse, mediaType: string): Promise<void> {
     const { etag, 'last-modified': modified } = response.headers
-    const most = Math.min(this.#limits.pageBytes, this.#limits.totalBytes - this.#bytes)
-    const body = this.#counted(response.body(most))
+    const body = this.#counted(response.body(Math.min(this.#limits.pageBytes, this.#limits.totalBytes - this.#bytes)))
     await this.#sink.page({ url: url.href, asked: asked.href, mediaType, etag, modified, body })
   }
 

@@ -50,8 +50,7 @@ export function chatWrap(
   const source = templateOf(config['chat_template'])
   if (source === undefined) throw unusable('this model has none: choose inst or none')
   const [bos = '', eos = ''] = [tokenText(config['bos_token']), tokenText(config['eos_token'])]
-  const rendered = render(source, { bos, eos, messages: [...earlier, { role: 'user', content: MARK }] })
-  const parts = rendered.split(MARK)
+  const parts = render(source, { bos, eos, messages: [...earlier, { role: 'user', content: MARK }] }).split(MARK)
   const [before, after] = parts
   if (before === undefined || after === undefined || parts.length > 2)
     throw unusable('the chat_template of this model does not show the message once')

@@ -84,8 +84,7 @@ export async function* readParquet(
     const columns = columnsOf(parquetSchema(metadata).children, readsMetadata, shape)
     const count = boundOnRows(file.byteLength)
     for (const [rowStart, rowEnd] of rowRanges(metadata, columns.read, columns.nested)) {
-      const compressors = boundedCompressors(MAX_READ_BYTES)
-      const range = { rowStart, rowEnd, columns: columns.read, compressors, parsers: PARSERS }
+      const range = { rowStart, rowEnd, columns: columns.read, compressors: boundedCompressors(MAX_READ_BYTES), parsers: PARSERS }
       const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, ...range })
       for (const [i, row] of rows.entries()) {
         const raw = rowOf(rowStart + i + 1, row, columns)
