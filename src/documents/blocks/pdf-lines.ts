@@ -273,10 +273,9 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   }
   endRaised()
   const shown = cells.map(({ start, left, right }, i) => ({ text: inline(lettersIn(text.slice(start, cells[i + 1]?.start))), left, right }))
+  text = lettersIn(text).trim()
   // The number of an item may be close to it.
-  text = lettersIn(text)
-    .trim()
-    .replace(/^(\d{1,3}[.)])(?=\p{Lu}\p{Ll})/u, '$1 ')
+  text = text.replace(/^(\d{1,3}[.)])(?=\p{Lu}\p{Ll})/u, '$1 ')
   const left = letters.reduce((least, item) => Math.min(least, leftOf(item)), Infinity)
   const right = letters.reduce((most, item) => Math.max(most, leftOf(item) + item.width), 0)
   const [font = '', otherFont] = new Set(letters.map(({ fontName }) => fontName))
