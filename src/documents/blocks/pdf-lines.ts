@@ -209,9 +209,9 @@ function withMarks(lines: readonly Line[]): readonly Line[] {
 /** The lines of a page with heads that are printed after the text before it, and feet that are printed before it after it. */
 function edgesInPlace(lines: readonly Line[]): readonly Line[] {
   const text = lines.slice(EDGE_LINES, -EDGE_LINES)
-  const bases = text.map(({ base }) => base)
-  const isHead = ({ base, height }: Line): boolean => base > Math.max(...bases) + height
-  const isFoot = ({ base, height }: Line): boolean => base < Math.min(...bases) - height
+  const [top, low] = text.reduce(([most, least], { base }) => [Math.max(most, base), Math.min(least, base)], [-Infinity, Infinity])
+  const isHead = ({ base, height }: Line): boolean => base > top + height
+  const isFoot = ({ base, height }: Line): boolean => base < low - height
   const [before, after] = [lines.slice(0, EDGE_LINES), lines.slice(EDGE_LINES + text.length)]
   if (text.length < EDGE_LINES || !(before.some(isFoot) || after.some(isHead))) return lines
   return [
