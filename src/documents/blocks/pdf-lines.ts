@@ -209,9 +209,9 @@ function withMarks(lines: readonly Line[]): readonly Line[] {
 /** The lines of a page with heads that are printed after the text before it, and feet that are printed before it after it. */
 function edgesInPlace(lines: readonly Line[]): readonly Line[] {
   const text = lines.slice(EDGE_LINES, -EDGE_LINES)
-  const bases = text.map(({ base }) => base)
-  const isHead = ({ base, height }: Line): boolean => base > Math.max(...bases) + height
-  const isFoot = ({ base, height }: Line): boolean => base < Math.min(...bases) - height
+  const [top, low] = text.reduce(([most, least], { base }) => [Math.max(most, base), Math.min(least, base)], [-Infinity, Infinity])
+  const isHead = ({ base, height }: Line): boolean => base > top + height
+  const isFoot = ({ base, height }: Line): boolean => base < low - height
   const [before, after] = [lines.slice(0, EDGE_LINES), lines.slice(EDGE_LINES + text.length)]
   if (text.length < EDGE_LINES || !(before.some(isFoot) || after.some(isHead))) return lines
   return [
@@ -273,10 +273,9 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   }
   endRaised()
   const shown = cells.map(({ start, left, right }, i) => ({ text: inline(lettersIn(text.slice(start, cells[i + 1]?.start))), left, right }))
+  text = lettersIn(text).trim()
   // The number of an item may be close to it.
-  text = lettersIn(text)
-    .trim()
-    .replace(/^(\d{1,3}[.)])(?=\p{Lu}\p{Ll})/u, '$1 ')
+  text = text.replace(/^(\d{1,3}[.)])(?=\p{Lu}\p{Ll})/u, '$1 ')
   const left = letters.reduce((least, item) => Math.min(least, leftOf(item)), Infinity)
   const right = letters.reduce((most, item) => Math.max(most, leftOf(item) + item.width), 0)
   const [font = '', otherFont] = new Set(letters.map(({ fontName }) => fontName))

@@ -24,6 +24,8 @@ const SESSION = /^\s*>>> (?:.*[=([]|import |from |[\w.]+$)/
 const DRAWN = /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/
 /** A row of a table without bars. */
 const CELLS = /\S(?:\t+| {3,}| ?\.{4,} ?)\S/
+/** The date and time that a message of a chat, or an entry of a log, begins with. */
+const STAMPED = /^\[?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:, ?|T| )\d{1,2}[:.]\d{2}/
 const TAB = 8
 /** Marks of code, addresses and fields in a line, which is then no heading. */
 const NO_HEADING = /[<>{}=;@|]|:\/\/|^[\w-]+: \S|[.!?:,\u3002]$/
@@ -97,6 +99,9 @@ function blocksOf(lines: readonly string[], isFirst: boolean, canHead: boolean):
   // A table directly below its title.
   if (lines.length > 2 && !CELLS.test(first) && lines.slice(1).every((line) => CELLS.test(line)))
     return [{ kind: 'paragraph', text: inline(first) }, ...blocksOf(lines.slice(1), false, canHead)]
+  const stamped = lines.flatMap((line, i) => (STAMPED.test(line) ? [i] : []))
+  if (stamped.length > 1 && stamped[0] === 0)
+    return [{ kind: 'table', rows: stamped.map((from, i) => joinedLines(lines.slice(from, stamped[i + 1]))) }]
   const list = lines.findIndex((line) => BULLET.test(line))
   // A list directly below its lead-in.
   if (list > 0 && /:\s*$/.test(at(lines, list - 1)))

@@ -312,6 +312,21 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     says: 'show() shown red 100% 10/10 end',
     warnings: [/^Not read: outputs without text \(1\)\.$/],
   },
+  // Messages of a chat and entries of a log, of which some have several lines.
+  {
+    file: 'chat.txt',
+    content:
+      '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?\n[12/03/2024, 09:15:40] Bo: Yes,\nsee you there\n12.03.24, 09:17 - Cy: It costs 5 crowns\n\n' +
+      '2024-05-01 07:00 lamp lit\n2024-05-01T19:00:30 lamp out\n\nIt was lit on\n2024-05-01 07:00 and\n2024-05-02 07:10.\n',
+    lines: [
+      '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?',
+      '[12/03/2024, 09:15:40] Bo: Yes, see you there',
+      '12.03.24, 09:17 - Cy: It costs 5 crowns',
+      '2024-05-01 07:00 lamp lit',
+      '2024-05-01T19:00:30 lamp out',
+      'It was lit on 2024-05-01 07:00 and 2024-05-02 07:10.',
+    ],
+  },
   {
     file: 'entities.srt',
     content: '1\n00:00:01,000 --> 00:00:02,000\n<i>It&#39;s 5 < 6 &amp; 7</i>\n',
