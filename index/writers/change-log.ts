@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { type CodedError, invalidIndex } from '../../base/errors.ts'
+import { invalidIndex } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { storeOf } from '../store/store-of.ts'
 import { changesFolder } from '../versions/alias.ts'
 
 /**
@@ -54,8 +54,8 @@ export class ChangeLog {
   replacedBy: string | undefined
 
   constructor(
-    private readonly location: TableLocation,
-    private readonly jobId: string,
+    location: TableLocation,
+    readonly jobId: string,
   ) {
     this.#next = storeOf(location.dir).logs.reader(changesFolder(location), jobId)
   }
@@ -66,21 +66,15 @@ export class ChangeLog {
     for (const line of await this.#next()) {
       const value = parseJson(line)
       if (!Value.Check(EntrySchema, value)) continue
-      if ((value.job ?? this.jobId) !== this.jobId) throw this.#foreign(value.job ?? '')
+      const { job = this.jobId } = value
+      if (job !== this.jobId) {
+        const problem = `The change log of the job ${this.jobId} is that of ${job}, so later changes could be overwritten`
+        throw invalidIndex('changes', `${problem}: restore it, or cancel the job (cepe index cancel ${this.jobId}) and order it again.`)
+      }
       if ('replaced_by' in value) this.replacedBy = value.replaced_by
       else for (const id of value.ids) fresh.add(id)
     }
     for (const id of fresh) this.ids.add(id)
     return fresh
-  }
-
-  /** Which passages were changed after the job is not known. */
-  #foreign(other: string): CodedError {
-    const file = within(changesFolder(this.location), this.jobId)
-    const problem = `${file} records the changes after the job ${other}, not after ${this.jobId}, which could overwrite later ones`
-    return invalidIndex(
-      'changes',
-      `${problem}: restore that file, or cancel this job (cepe index cancel ${this.jobId}) and order it again.`,
-    )
   }
 }
