@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { sum } from '../../base/at.ts'
 import { CodedError, diskFull } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { eachOf } from '../store/each-of.ts'
@@ -96,7 +97,7 @@ export async function openTableCopies(options: CopyOptions) {
       // Checksums are compared here: their lists may have grown since the manifests were listed.
       const others = await sizesUnder(source, (file) => !file.startsWith(VERSIONS) && !file.startsWith(CHECKSUMS) && !file.includes('.tmp'))
       const open = [...others].filter(([file, size]) => copied.get(file) !== size)
-      const tooMuch = await tooLarge(options, totalOf(open), totalOf(others))
+      const tooMuch = await tooLarge(options, sum(open.map(([, size]) => size)), sum([...others.values()]))
       if (tooMuch !== undefined) return tooMuch
       const changed = open.map(([file]) => file)
       const checksums = await readChecksums(source)
@@ -131,8 +132,4 @@ async function hasNewest(source: string, copied: ReadonlyMap<string, number>): P
   for await (const { name } of storeOf(source).files.walk(within(source, VERSIONS), 1))
     return isManifest(name) && copied.has(join(VERSIONS, name))
   return false
-}
-
-function totalOf(files: Iterable<readonly [string, number]>): number {
-  return [...files].reduce((sum, [, size]) => sum + size, 0)
 }

@@ -13,10 +13,7 @@ import { lastSoundSnapshot } from './snapshots.ts'
  * @returns `recorded`: number of files that had no checksum and have one now; `unrecorded`: those left without
  * @throws index_missing; index_invalid naming the damage and the last intact snapshot
  */
-export async function verifyIndex(
-  options: TableLocation & { readonly readOnly?: boolean },
-  onBytes?: (done: number, total: number) => void,
-) {
+export async function verifyIndex(options: TableLocation, onBytes?: (done: number, total: number) => void, readOnly = false) {
   const { dir, table } = options
   const storedAs = await storedNameOf(options)
   const folder = tableFolder(dir, storedAs)
@@ -28,7 +25,7 @@ export async function verifyIndex(
   if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked), table)
   const passages = await countedRows(await connection.openTable(storedAs))
   const checksums = new Checksums(folder)
-  const isRecorded = options.readOnly !== true && (await checksums.add(unknown))
+  const isRecorded = !readOnly && (await checksums.add(unknown))
   await checksums.settled()
   return { passages, files: sound, bytes, recorded: isRecorded ? unknown.length : 0, unrecorded: isRecorded ? 0 : unknown.length }
 }

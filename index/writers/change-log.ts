@@ -1,23 +1,23 @@
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
-import { type CodedError, invalidIndex } from '../../base/errors.ts'
+import { invalidIndex } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
 import type { TableLocation } from '../contract.ts'
-import { storeOf, within } from '../store/store-of.ts'
+import { storeOf } from '../store/store-of.ts'
 import { changesFolder } from '../versions/alias.ts'
 
 /**
  * Changes after a job was ordered: from its creation to its end a job has a log, to which every writer of the table appends ids once the
  * change is durable. An adding job skips these passages; a replacing job copies them from the live table before it is promoted.
  */
-const ChangeSchema = Type.Union([
-  Type.Object({ ids: Type.Array(Type.String()) }),
-  /** A later job replaced the whole table. */
-  Type.Object({ replaced_by: Type.String() }),
-])
+const ChangeSchema = Type.Object({
+  ids: Type.Optional(Type.Array(Type.String())),
+  /** A later job that replaced the whole table. */
+  replaced_by: Type.Optional(Type.String()),
+  /** The job of the log. Not recorded by earlier software. */
+  job: Type.Optional(Type.String()),
+})
 export type Change = Static<typeof ChangeSchema>
-/** An entry names the job of its log. Those of earlier software do not. */
-const EntrySchema = Type.Intersect([ChangeSchema, Type.Object({ job: Type.Optional(Type.String()) })])
 
 /** Jobs with an open change log, sorted. */
 export function watchingJobs(location: TableLocation): Promise<string[]> {
@@ -40,8 +40,8 @@ export function unwatchChanges(location: TableLocation, jobId: string): Promise<
  */
 export async function appendChange(location: TableLocation, change: Change, by?: string): Promise<void> {
   for (const job of await watchingJobs(location)) {
-    if (by === undefined || job < by)
-      await storeOf(location.dir).logs.append(changesFolder(location), job, JSON.stringify({ job, ...change }))
+    const entry = JSON.stringify({ ...change, job })
+    if (by === undefined || job < by) await storeOf(location.dir).logs.append(changesFolder(location), job, entry)
   }
 }
 
@@ -54,8 +54,8 @@ export class ChangeLog {
   replacedBy: string | undefined
 
   constructor(
-    private readonly location: TableLocation,
-    private readonly jobId: string,
+    location: TableLocation,
+    readonly jobId: string,
   ) {
     this.#next = storeOf(location.dir).logs.reader(changesFolder(location), jobId)
   }
@@ -65,22 +65,15 @@ export class ChangeLog {
     const fresh = new Set<string>()
     for (const line of await this.#next()) {
       const value = parseJson(line)
-      if (!Value.Check(EntrySchema, value)) continue
-      if ((value.job ?? this.jobId) !== this.jobId) throw this.#foreign(value.job ?? '')
-      if ('replaced_by' in value) this.replacedBy = value.replaced_by
-      else for (const id of value.ids) fresh.add(id)
+      if (!Value.Check(ChangeSchema, value)) continue
+      const { job = this.jobId, ids = [], replaced_by: replacedBy = this.replacedBy } = value
+      const problem = `The change log of the job ${this.jobId} is that of ${job}, so later changes could be overwritten: restore it`
+      if (job !== this.jobId)
+        throw invalidIndex('changes', `${problem}, or cancel the job (cepe index cancel ${this.jobId}) and order it again.`)
+      this.replacedBy = replacedBy
+      for (const id of ids) fresh.add(id)
     }
     for (const id of fresh) this.ids.add(id)
     return fresh
-  }
-
-  /** Which passages were changed after the job is not known. */
-  #foreign(other: string): CodedError {
-    const file = within(changesFolder(this.location), this.jobId)
-    const problem = `${file} records the changes after the job ${other}, not after ${this.jobId}, which could overwrite later ones`
-    return invalidIndex(
-      'changes',
-      `${problem}: restore that file, or cancel this job (cepe index cancel ${this.jobId}) and order it again.`,
-    )
   }
 }

@@ -105,6 +105,25 @@ await t.test('a kept upload that has changed on the disk is not given out, and i
   }
 })
 
+await t.test('a file whose keeping was interrupted at any step is kept by the next attempt', async (t) => {
+  for (const [step, blocked] of [
+    ['the record', 'sources'],
+    ['the content', 'content'],
+  ] as const) {
+    const folder = await tempDir(t)
+    const kept = new KeptFiles(folder)
+    await mkdir(join(folder, 'files'))
+    await writeFile(join(folder, 'upload'), 'hello')
+    await writeFile(join(folder, 'files', blocked), '')
+    await t.rejects(kept.keep('passages', 'a.txt', { path: join(folder, 'upload') }), Error, step)
+    await rm(join(folder, 'files', blocked))
+    await kept.keep('passages', 'a.txt', { path: join(folder, 'upload') })
+    t.equal(await kept.fit(Infinity), 0)
+    const found = await kept.find('passages', 'a.txt')
+    t.equal(found && (await readFile(kept.contentPath(found), 'utf8')), 'hello', step)
+  }
+})
+
 await t.test('a content whose record cannot be read is kept', async (t) => {
   const folder = await tempDir(t)
   const kept = new KeptFiles(folder)

@@ -38,22 +38,16 @@ export function snapshotCommands() {
     const { switchTable } = await import('../../../index/snapshots/replace.ts')
     return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
   })
-  const verify = indexingCommand(
-    'verify',
-    'read the whole collection and verify the checksums of its files',
-    async ({ index, readOnly }) => {
-      const { verifyIndex } = await import('../../../index/snapshots/verify-index.ts')
-      const progress = createProgress('Verifying', 'kB')
-      const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))
-      const { passages, files, bytes, recorded, unrecorded } = await verifyIndex(
-        { dir: index.dir, table: index.table, readOnly },
-        show,
-      ).finally(() => progress.stop())
-      const first = recorded === 0 ? '' : `; ${recorded} files had no checksum and have one now`
-      const without = unrecorded === 0 ? '' : `; ${unrecorded} files without a checksum were only read: none is recorded here`
-      return `${index.table}: ${passages} passages, ${files} files as they were committed (${Math.round(bytes / KB)} kB)${first}${without}\n`
-    },
-  )
+  const verifying = 'read the whole collection and verify the checksums of its files'
+  const verify = indexingCommand('verify', verifying, async ({ index, readOnly }) => {
+    const { verifyIndex } = await import('../../../index/snapshots/verify-index.ts')
+    const progress = createProgress('Verifying', 'kB')
+    const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))
+    const { passages, files, bytes, recorded, unrecorded } = await verifyIndex(index, show, readOnly).finally(() => progress.stop())
+    const first = recorded === 0 ? '' : `; ${recorded} files had no checksum and have one now`
+    const without = unrecorded === 0 ? '' : `; ${unrecorded} files without a checksum were only read: none is recorded here`
+    return `${index.table}: ${passages} passages, ${files} files as they were committed (${Math.round(bytes / KB)} kB)${first}${without}\n`
+  })
   const snapshot = new Command('snapshot').description('create, list, restore and delete snapshots of a collection').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
   return { snapshot, verify, alias: alias.argument('<other>') }

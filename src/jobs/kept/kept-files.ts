@@ -3,6 +3,7 @@ import { readdir, rename, rm, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { Type, type Static } from 'typebox'
 import { Value } from 'typebox/value'
+import { sum } from '../../../base/at.ts'
 import { syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { invalidIndex } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
@@ -48,17 +49,17 @@ export class KeptFiles {
     return found?.table === table && found.source === source ? found : undefined
   }
 
-  /** Moves a file here from the same file system. A missing file was moved by an earlier attempt. */
+  /** Moves a file here from the same file system, after its record is written: a missing file was kept by an earlier attempt. */
   async keep(table: string, source: string, { path: from, sha256 }: Pick<FolderFile, 'path' | 'sha256'>): Promise<void> {
     const size = await orAbsent(stat(from))
     if (size === undefined) return
     const kept: Kept = { table, source, hash: sha256 ?? (await sha256OfFile(from)), bytes: size.size, at: Date.now() }
     const content = this.contentPath(kept)
     await makeFolder(path.dirname(content))
+    await writeFileDurably(this.#record(table, source), JSON.stringify(sealed(kept)))
     // Also if it is there: that file may be damaged.
     await rename(from, content)
     await syncPath(path.dirname(content))
-    await writeFileDurably(this.#record(table, source), JSON.stringify(sealed(kept)))
   }
 
   async forget(table: string, source: string): Promise<void> {
@@ -115,8 +116,7 @@ export class KeptFiles {
 
 /** Bytes of all contents, each counted once. */
 function bytesOf(kept: readonly Kept[]): number {
-  const contents = new Map(kept.map(({ hash, bytes }) => [hash, bytes]))
-  return [...contents.values()].reduce((sum, bytes) => sum + bytes, 0)
+  return sum([...new Map(kept.map(({ hash, bytes }) => [hash, bytes])).values()])
 }
 
 /**

@@ -8,7 +8,6 @@ import { exportLines, READ_LIMITS } from '../../../../index/read/contract.ts'
 import { SnapshotSchema } from '../../../../index/snapshot-schema.ts'
 import { streamResponse } from '../../request/stream-response.ts'
 import { CodedError } from '../../../../base/errors.ts'
-import { orNull } from '../../../rag/fields.ts'
 import { KeyRecordSchema } from '../../../keys/record.ts'
 
 const IndexInfoSchema = Type.Object({
@@ -108,14 +107,13 @@ export const adminPassagesRoutes: Routes = (app, { access }) => {
 
 const name = Type.String({ minLength: 1, maxLength: 64, description: '1 to 64 letters, digits, "-" and "_".' })
 const { table: _table, ...snapshot } = SnapshotSchema.properties
-const lost = 'Null where the snapshot cannot be described.'
 const ListedSnapshotSchema = Type.Object({
   name: Type.String(),
-  created_at: orNull(Type.String(), lost),
-  rows: orNull(Type.Integer(), lost),
-  model: orNull(Type.String(), lost),
+  created_at: Type.Union([Type.String(), Type.Null()]),
+  rows: Type.Union([Type.Integer(), Type.Null()]),
+  model: Type.Union([Type.String(), Type.Null()]),
   bytes: Type.Integer({ description: 'Bytes that deletion would free.' }),
-  problem: orNull(ProblemSchema, 'Why the snapshot cannot be described.'),
+  problem: Type.Union([ProblemSchema, Type.Null()], { description: 'Why the snapshot cannot be described: then the others are null.' }),
 })
 const SnapshotsSchema = Type.Object({
   snapshots: Type.Array(ListedSnapshotSchema, { description: 'Those that cannot be described, then the others, oldest first.' }),
