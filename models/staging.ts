@@ -25,8 +25,7 @@ export async function stagingPrefix(outDir: string): Promise<string> {
 }
 
 /**
- * Restores the replaced build if its builder was killed between two renames. Does nothing if there is a build, or its builder is still
- * running.
+ * Restores the replaced build if its builder was killed between two renames. Does nothing if there is a build, or its builder runs.
  * @returns true if it was restored
  */
 export async function recoverFolder(folder: string): Promise<boolean> {

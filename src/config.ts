@@ -127,10 +127,7 @@ function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
   configureStores(storeSettingsOf(env))
 }
 
-/**
- * Defaults that depend on other settings. Shipped model and corpus are only defaults for each other: a user's own folder is never filled,
- * or replaced, with them.
- */
+/** Defaults that depend on other settings. Shipped model and corpus are defaults for each other: a user's own folder is never filled. */
 function companions(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const data = typeof given['DATA_DIR'] === 'string' ? path.resolve(given['DATA_DIR']) : undefined
   // Shipped models and corpus may be stored below DATA_DIR, as in the package's own folders.
@@ -280,10 +277,7 @@ export function hubSettings(): { readonly url: string; readonly token: string | 
   return { url, token: token || null }
 }
 
-/**
- * Disables warnings of libraries on standard error that a user cannot act on, unless the user's variables override it. Call before the
- * libraries are loaded.
- */
+/** Disables warnings of libraries that a user cannot act on, unless the user's variables say otherwise. Call before they are loaded. */
 export function quietLibraries(): void {
   // LanceDB: a partition without rows, at every index update. Its errors are still written.
   process.env['LANCEDB_LOG'] ??= 'error'

@@ -116,10 +116,7 @@ async function refuseUnwritable(out: string): Promise<void> {
   }
 }
 
-/**
- * Reads questions of several files: unanswerable are those without an answer, and all of `unanswerable`.
- * @throws dataset_invalid if a file has no question
- */
+/** Reads questions: unanswerable are those without an answer, and all of `unanswerable`. @throws dataset_invalid for a file without any */
 async function readQuestions(files: readonly string[], unanswerable: readonly string[]) {
   const read = await Promise.all([
     ...files.map((file) => readDataset(file, { answerable: null, keepPassages: 0 })),

@@ -14,10 +14,7 @@ export interface ServiceOptions {
   readonly key?: string
 }
 
-/**
- * Busy services and limits per minute are waited for, also where others keep the service busy for long; a used-up daily quota would take
- * until tomorrow.
- */
+/** Busy services, for however long, and limits per minute are waited for; a used-up daily quota would take until tomorrow. */
 const RETRY: RetryOptions = { attempts: 6, busyMs: 3_600_000, longestWaitMs: 120_000 }
 
 /**

@@ -70,8 +70,7 @@ export async function readPassages(file: string, keepPassages: number): Promise<
 }
 
 /**
- * Assigns passages to every question, at least `k` of them; questions with fewer are skipped, counted and named, so that all values of k
- * are scored on the same questions.
+ * Assigns passages to every question, at least `k` of them; those with fewer are skipped, counted and named, so that all k share questions.
  * @throws dataset_invalid if no question has k passages
  */
 export function withPassages(dataset: Dataset, byQuestion: ReadonlyMap<string, readonly EvalPassage[]> | undefined, k: number): Dataset {

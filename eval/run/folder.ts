@@ -66,8 +66,7 @@ async function readManifest<M>(folder: string, validator: Validator<M>): Promise
 const { compare: inOrder } = new Intl.Collator('en', { numeric: true })
 
 /**
- * Reads a run folder, its records in the order of their ids: answers end in another order each time. A last line without line end (of a
- * killed run) is ignored.
+ * Reads a run folder, its records in the order of their ids: answers end in another order each time. A last line without end is ignored.
  * @throws run_invalid
  */
 export async function readStored<M extends RunManifest, R extends Pick<TaskRecord, 'id'>>(

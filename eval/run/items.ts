@@ -32,8 +32,7 @@ interface RunItemsOptions<R extends ItemRecord, Item extends { readonly id: stri
 const SKIPPED_IN_A_ROW = 10
 
 /**
- * Asks every item that the folder does not contain yet, and returns all records in item order. Finished items are durable: the same call
- * resumes.
+ * Asks every item that the folder does not contain yet. Finished items are durable: the same call resumes. @returns records in item order
  * @throws service_unreachable, nothing_scored, run_mismatch, conflict, disk_full; errors that concern all items
  */
 export async function runItems<R extends ItemRecord, Item extends { readonly id: string }>(

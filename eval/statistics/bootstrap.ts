@@ -65,10 +65,7 @@ function meanOf(clusters: readonly { readonly sum: number }[], samples: readonly
   return clusters.reduce((sum, cluster) => sum + cluster.sum, 0) / samples.length
 }
 
-/**
- * Mean of scores with its 95 % interval over resampled clusters (percentile bootstrap). The interval of a single cluster is NaN. NaN
- * throughout without values.
- */
+/** Mean of scores with its 95 % interval over resampled clusters (percentile bootstrap), NaN for one cluster. NaN without values. */
 export function estimate(samples: readonly Sample[], seed: number): Estimate {
   const clusters = clustersOf(samples)
   return { mean: meanOf(clusters, samples), ...interval(bootstrapMeans(clusters, seed, RESAMPLES)), n: samples.length }

@@ -22,8 +22,7 @@ const RECALL_DEPTH = 20
 const GIVEN_FROM = 0.5
 
 /**
- * The shipped models on a folder of documentation that they were not trained on: the questions that a person wrote from its files are asked
- * with the service's defaults.
+ * The shipped models on a folder of documentation that they were not trained on: a person wrote the questions; asked with defaults.
  */
 export const documentation: Suite = {
   name: 'documentation',

@@ -45,10 +45,7 @@ export function countWords(text: string): number {
   return count
 }
 
-/**
- * Sentences of a text with their offsets, joined by the white space between them.
- * @param most words of a unit; a longer sentence is cut, at spaces if possible
- */
+/** Sentences of a text with their offsets and the white space between them. @param most words of a unit; longer ones are cut, at spaces */
 export function* sentenceUnits(text: string, most: number): Generator<Unit & { readonly start: number }> {
   let before = 0
   for (const { start, end } of sentencesIn(text)) {

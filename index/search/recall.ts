@@ -108,8 +108,7 @@ async function countFound(table: Table, settings: AnnSettings, probe: Probe): Pr
 }
 
 /**
- * Search times of settings in milliseconds, the lower quartile of each: other load only adds to them. They search in turn, so that such
- * load affects all alike.
+ * Search times of settings in milliseconds, the lower quartile of each: other load only adds to them, and alike: they take turns.
  * @throws the signal's reason once aborted
  */
 export async function latenciesOf(

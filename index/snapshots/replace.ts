@@ -28,8 +28,7 @@ const WAIT_MS = 15_000
 
 /**
  * Clones the newest version of a stored table: by hard links where possible, else by copies within the store. The tables are independent
- * from then on. The caller holds the writer lock; durable when it resolves. Compaction may run concurrently: the files of a version outlive
- * it by far.
+ * from then on. The caller holds the writer lock; durable when it resolves. Compaction may run concurrently: files outlive it by far.
  * @param from,to folders of stored tables; `to` must not exist
  * @throws disk_full; conflict if the version was cleaned up in between
  */

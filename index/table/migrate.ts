@@ -56,8 +56,7 @@ export async function migrateTable(
 }
 
 /**
- * Rolls back: makes an earlier LanceDB version of the table, schema and rows, its newest one. Rows written since are not in it, but stay
- * reachable in the versions between.
+ * Rolls back: makes an earlier LanceDB version of the table, schema and rows, its newest one. Later rows stay in versions between.
  */
 export async function restoreVersion(table: Table, version: number): Promise<void> {
   try {

@@ -143,10 +143,7 @@ export async function checkFolder(dir: string): Promise<void> {
   throw await missingTable({ dir, table })
 }
 
-/**
- * Checks that a table can be written to. A table that is missing now, but was there before, is only created by replacing it.
- * @throws index_missing, index_invalid
- */
+/** Checks that a table can be written; a table that was there before is only made by replacing it. @throws index_missing, index_invalid */
 export async function checkTable(location: TableLocation, replace = false): Promise<void> {
   await checkFolder(location.dir)
   const lost = replace || (await readAlias(location)) !== undefined ? undefined : await lostTable(location)

@@ -56,8 +56,7 @@ const queues = new Map<string, LimitFunction>()
 
 /**
  * Serialises the writers of a table over all processes: upserts, deletes, commits of jobs, and changes of the alias. LanceDB's merge does
- * not detect a concurrent insert of the same ids, which would leave duplicate rows. A change under the lock is written to the table that is
- * live at that moment.
+ * not detect a concurrent insert of the same ids, which would leave duplicate rows. It is written to the table live at that moment.
  * @throws overloaded if the lock is not acquired within a minute; index_missing if the folder has disappeared, during the work too
  */
 export function withWriterLock<T>(location: TableLocation, work: () => Promise<T>): Promise<T> {
@@ -76,8 +75,7 @@ export function withWriterLock<T>(location: TableLocation, work: () => Promise<T
 }
 
 /**
- * Serialises compaction and index builds of a table over all processes: concurrent runs would conflict and repeat work. Writes and reads
- * continue.
+ * Serialises compaction and index builds of a table over all processes: concurrent runs would conflict. Writes and reads continue.
  * @param options `waitMs`: how long to wait for another process; Infinity without limit
  * @returns false if another process held the lock for longer than `waitMs`: nothing was done
  */
@@ -92,8 +90,7 @@ export async function withMaintenanceLock(
 }
 
 /**
- * One job per index folder, over processes. Single changes do not take this lock: they and the job's commits are serialised by the writer
- * lock (`withWriterLock`).
+ * One job per index folder, over processes. Single changes do not take this lock: these and commits take `withWriterLock`.
  * @param dir folder of the index, or its address
  * @throws index_missing if the folder has disappeared
  * @returns undefined if another live process holds the lock for longer than `waitMs`: try again

@@ -58,8 +58,7 @@ async function withHandle<T>(path: string, use: (handle: FileHandle, stats: Stat
 }
 
 /**
- * Opens a weight file. Each read opens the file and closes it again, so there is nothing to release; it refuses a file that was replaced or
- * changed since.
+ * Opens a weight file. Each read opens and closes the file: there is nothing to release. It refuses one that was changed since.
  * @throws checkpoint_invalid if it is missing or not a regular file
  */
 export async function openWeightFile(path: string) {

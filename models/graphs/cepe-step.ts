@@ -33,8 +33,7 @@ function maskInputs(mask: Value, ids: Value, decoder: LlamaConfig, elem: 'f32' |
 /**
  * The decoder over new tokens and a cache, for logits: input_ids i64 [B,L], attention_mask i64 [B,past+L] (0 = padding, anywhere), phi f32
  * [m,d_enc] shared by the rows, past_key_values.{i}.key|value [B,kv_heads,past,head_dim] -> logits f32 [B,L,V], present.{i}.key|value
- * [B,kv_heads,past+L,head_dim]. past and m may be 0. Logits at masked tokens are undefined. Keys and values have the precision's float
- * type.
+ * [B,kv_heads,past+L,head_dim]. past and m may be 0. Logits at masked tokens are undefined; keys and values have the precision's type.
  *
  * If the rotary basis depends on the text's length, there is another input, text_tokens i64 [B]: the length of each row's text, as far as
  * known. Cached keys keep the basis they were computed with.

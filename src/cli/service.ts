@@ -40,8 +40,7 @@ export function startService(config: Config) {
 }
 
 /**
- * Graceful shutdown: running requests have up to `drainMs`, the rest gets 503, then everything is closed. An error in one part does not
- * prevent closing the others.
+ * Graceful shutdown: running requests have up to `drainMs`, the rest gets 503, then everything is closed. One part's error stops no other.
  * @throws the first error, after all have been closed
  */
 export async function shutDown(

@@ -1,7 +1,4 @@
-/**
- * Parses server-sent events (HTML standard, section 9.2) as they arrive: `message` is one without a name. Ending the iteration closes the
- * connection.
- */
+/** Parses server-sent events (HTML standard, 9.2) as they arrive; nameless: `message`. Ending the iteration closes the connection. */
 export async function* serverEvents(body: ReadableStream<Uint8Array>) {
   let event = ''
   let data: string[] = []

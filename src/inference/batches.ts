@@ -24,10 +24,7 @@ export function defaultBatchTokens(parameters: number, provider: keyof typeof BA
   return Math.round(Math.min(MOST_BATCH_TOKENS, Math.max(LEAST_BATCH_TOKENS, BATCH_WORK[provider] / parameters)))
 }
 
-/**
- * Padded tokens of an encoder run on a GPU, of all passages of a question where memory allows.
- * @param spareBytes free memory of the device with the models loaded
- */
+/** Padded tokens of an encoder run on a GPU: all of a question's if possible. @param spareBytes free on the device after loading */
 export function encoderBatchTokens({ dims }: CepeManifest, spareBytes = 0, processes = 1): number {
   const stepBytes = ENCODER_STEP_TOKENS * ACTIVATION_BYTES * Math.max(1, dims.encoder_hidden_size)
   return Math.min(MOST_BATCH_TOKENS, ENCODER_STEP_TOKENS * (1 + Math.floor(spareBytes / processes / 4 / stepBytes)))

@@ -62,8 +62,7 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
 }
 
 /**
- * Stores the encoder states of new passages whenever the table changes, at lower priority than questions. A failure is logged; the next
- * change of the table retries.
+ * Stores the encoder states of new passages at each change of the table, after questions. A failure is logged, the next change retries.
  */
 export function startAheadFollower(options: {
   readonly index: Pick<PassageIndex, 'count' | 'export' | 'refresh'>

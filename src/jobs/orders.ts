@@ -88,8 +88,7 @@ export function ordersOf(desk: Desk) {
       return order(desk, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
     },
     /**
-     * Commits a shard directory: a planned corpus with precomputed vectors. Resumes an unfinished job of the same directory. For the
-     * command line only.
+     * Commits a shard directory: a planned corpus with precomputed vectors. Resumes an unfinished job of it. For the command line only.
      * @throws index_invalid naming missing or foreign shards, or another model; conflict if an unfinished job has other options
      */
     addShardDir: async (folder: string, options: Pick<JobOptions, 'replace'>) => {

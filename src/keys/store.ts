@@ -77,8 +77,7 @@ interface KeyFile {
 export type KeyFiles = ReadonlyMap<string, KeyFile>
 
 /**
- * Reads the key files of a folder that changed. An unreadable file keeps its last valid content and does not affect others; a removed one is
- * dropped.
+ * Reads the key files of a folder that changed. An unreadable file keeps its last valid content, a removed one is dropped.
  * @param known previous state; empty: reads all
  * @throws config_invalid if the folder cannot be read
  */

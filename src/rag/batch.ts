@@ -26,8 +26,7 @@ export interface BatchOptions {
 
 /**
  * Answers questions concurrently and yields results in order. A failed question does not affect others. One that is not admitted is retried
- * until the batch's deadline. Backpressure: questions are read and started as results are consumed; ending the iteration cancels running
- * ones.
+ * until the batch's deadline. Backpressure: questions are read and started as results are consumed; ending the iteration cancels them.
  * @param questions each returns its request, or throws its validation error
  */
 export async function* answerBatch(

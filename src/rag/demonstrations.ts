@@ -15,10 +15,7 @@ const DemonstrationLine = Compile(
   }),
 )
 
-/**
- * Reads worked examples: JSONL of {question, answer, title?, text?}, with the passage that answers it.
- * @throws config_invalid naming the file and the line
- */
+/** Reads worked examples: JSONL of {question, answer, title?, text?}. @throws config_invalid naming the file and the line */
 export async function loadDemonstrations(file: string): Promise<Demonstration[]> {
   const invalid = (problem: string, cause?: unknown) =>
     invalidConfig('CEPE_DEMONSTRATIONS', `Demonstrations ${file}: ${problem}: set CEPE_DEMONSTRATIONS to another, or to nothing.`, cause)

@@ -194,10 +194,7 @@ export async function replicaCacheOf(config: Config, models: Models, log: Log | 
   })
 }
 
-/**
- * Returns paths of passages' files that can be opened, with the page of a PDF; undefined for other passages. `isBound`: for a key of certain
- * collections.
- */
+/** Returns paths of passages' files that can be opened, with the page of a PDF. `isBound`: for a key of certain collections. */
 export function passageLinks({ BASE_PATH, TABLE }: Pick<Config, 'BASE_PATH' | 'TABLE'>, isThere: ReturnType<typeof fileCheck>) {
   return async ({ id, source, metadata }: Omit<Passage, 'title' | 'text'>, collection?: string, isBound = false) => {
     if (source === undefined || !isSourceFile(source)) return undefined

@@ -31,8 +31,7 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
 const MARK = '\uE000prompt\uE000'
 
 /**
- * Renders the text around a user's last message, up to the start of the assistant's. As in transformers, a model's own template decides on
- * BOS.
+ * Renders the text around a user's last message, up to the start of the assistant's. As in transformers, a model's template decides on BOS.
  * @param config of tokenizer_config.json
  * @param putsBos whether the tokenizer adds BOS to a prompt, so that the template's own is removed
  * @throws unsupported if the model has no usable template; invalid_request naming `messages` if the template rejects them, or is not the

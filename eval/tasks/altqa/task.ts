@@ -113,10 +113,7 @@ function otherNumber(number: string, random: Random): string {
   }
 }
 
-/**
- * A document of about `characters` with the gold paragraph in the first tenth, anywhere, or in the last tenth. Other paragraphs keep their
- * order, from the first.
- */
+/** A document of about `characters`: the gold paragraph in the first tenth, anywhere, or in the last; the others in their order. */
 function insertParagraph(
   gold: string,
   others: readonly string[],

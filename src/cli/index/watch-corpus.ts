@@ -16,8 +16,7 @@ interface Watch {
 }
 
 /**
- * Indexes files and folders, and then their changes, until Ctrl-C or SIGTERM. Errors of one run are printed, and retried with the next
- * change.
+ * Indexes files and folders, and then their changes, until Ctrl-C or SIGTERM. Errors of a run are printed, and retried with the next one.
  * @throws Interrupted if a job was running at the end; errors other than CodedError
  */
 export async function watchCorpus(given: readonly string[], { seconds, corpus, add }: Watch): Promise<void> {

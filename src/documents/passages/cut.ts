@@ -78,10 +78,7 @@ function repeats(title: string, heading: string): boolean {
   return title === heading || (heading !== '' && title.startsWith(heading) && /^\s+[-\u2013\u2014|\u00b7:\u00bb]+\s/u.test(rest))
 }
 
-/**
- * What a document is called: as the file says, else its first heading where that stands above all others and nothing before it, else its
- * name without the ending.
- */
+/** A document's title: as the file says, else its first heading if above all others and all text, else its name without the ending. */
 export function titleOf(title: string, blocks: readonly Block[], name: string): string {
   if (title !== '') return title
   const [first, ...rest] = blocks

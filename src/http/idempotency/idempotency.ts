@@ -63,8 +63,7 @@ interface OnceOptions {
 
 /**
  * Processes requests with an idempotency key once; those without one always. Responses are stored in one small file each: they survive a
- * restart and are shared by all processes of an index. A response is sent even if it cannot be stored: after an error the client would
- * repeat the work.
+ * restart and are shared by all processes of an index. A response that cannot be stored is sent: after an error the work would be repeated.
  * @throws conflict while any process handles another request with the key, and for a damaged response; unprocessable for a key of another
  * request
  */

@@ -101,8 +101,7 @@ function registerStateMetrics(registry: Registry, { keys, answering: { retriever
 const PASSAGES = 'Passages of jobs that have not ended: to be indexed, embedded, known already, durably in the table.'
 
 /**
- * Index jobs in Prometheus format: number per state, and progress of unfinished ones. If they cannot be read, they are missing from the
- * scrape.
+ * Index jobs in Prometheus format: number per state, and progress of unfinished ones. If unreadable, they are missing from the scrape.
  * @param onTrouble called once with the reason, until they can be read again
  */
 function registerJobMetrics(registry: Registry, jobs: Pick<Jobs, 'list'>, onTrouble: (message: string) => void): void {

@@ -22,10 +22,7 @@ const formOf = checked(DocumentFormSchema, 'form')
 /** Limits of a form; its file has one of its own. */
 const FORM_LIMITS = { files: 1, fields: 30, fieldSize: 32_768, headerPairs: 100 } as const
 
-/**
- * Reads a form with one file and fields as texts: numbers and booleans are parsed, sampling is JSON.
- * @throws invalid_request, payload_too_large naming the field
- */
+/** Reads a form with one file and fields as texts; sampling is JSON. @throws invalid_request, payload_too_large naming the field */
 async function readDocumentForm(request: FastifyRequest, maxBytes: number): Promise<{ file: DocumentFile; form: DocumentForm }> {
   let file: DocumentFile | undefined
   let problem: CodedError | undefined

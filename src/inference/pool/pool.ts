@@ -147,10 +147,7 @@ export class Pool {
     return slot.isSilent ? 'silent' : slot.running.size > 0 ? 'busy' : 'idle'
   }
 
-  /**
-   * A question and a long run share a process step by step; bulk work gets an idle process, and only if no question waits. An unresponsive
-   * process gets nothing.
-   */
+  /** Questions and long runs share a process step by step; bulk work gets an idle one if no question waits; unresponsive ones get none. */
   #takes(slot: Slot, lane: Lane): boolean {
     const { running } = slot
     if (!slot.isAlive || running.has(lane) || slot.isSilent) return false

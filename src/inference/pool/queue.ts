@@ -1,9 +1,6 @@
 import { sum } from '../../../base/at.ts'
 
-/**
- * Priority lanes. `question`: one uninterruptible run. `long`: many steps, interleaved with others. `bulk`: background work that runs when
- * no question waits.
- */
+/** Priority lanes. `question`: one uninterruptible run. `long`: many steps, interleaved. `bulk`: runs when no question waits. */
 export const LANES = ['question', 'long', 'bulk'] as const
 export type Lane = (typeof LANES)[number]
 

@@ -39,10 +39,7 @@ const PageRecordsSchema = Type.Array(
 )
 type PageRecord = Static<typeof PageRecordsSchema>[number]
 
-/**
- * Fetches pages, and those listed by sitemaps, into a spool, which the caller finishes.
- * @param known returns the validators of a page that was fetched before
- */
+/** Fetches pages, and those listed by sitemaps, into a spool that the caller finishes. @param known returns validators of earlier pages */
 export async function fetchInto(
   spool: FileSpool,
   { urls, hosts, private: withPrivate }: WebSource,

@@ -103,8 +103,7 @@ const MOST_ANSWER_WORDS = 8
 
 /**
  * Rewrites a follow-up as a standalone question: `And of Germany?` after `What is the capital of France?` becomes `What is the capital of
- * Germany?`. Rule-based, for English: omitted parts and pronouns are resolved from the previous turn. A question to which no rule applies
- * is returned unchanged.
+ * Germany?`. Rule-based, for English: omitted parts and pronouns are resolved from the previous turn. Other questions stay unchanged.
  * @param earlier messages before it, oldest first
  */
 export function standaloneQuestion(question: string, earlier: readonly Turn[]): string {

@@ -36,10 +36,7 @@ interface Row<Line> {
   readonly cells: readonly Cell[]
 }
 
-/**
- * Lines of a page in which rows of tables name their columns, where cells are empty or have several lines: a line does not show whose its
- * values are.
- */
+/** Lines of a page; rows name their columns in tables with empty cells or several lines, where a line does not show whose its values are. */
 export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {

@@ -56,10 +56,7 @@ export function formattedBy(
   return { grammar: grammarOf(schema, schemaField) }
 }
 
-/**
- * Paths of the parts of a conversation that have no effect on a question: system messages, if they are not rendered.
- * @param field of the messages in the request
- */
+/** Paths of parts of a conversation without effect: system messages that are not rendered. @param field of the messages in the request */
 export function ignoredIn(
   { chat_template: template }: ChatQuestion,
   messages: readonly { readonly role?: string }[],

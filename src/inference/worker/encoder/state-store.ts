@@ -143,10 +143,7 @@ export class StateStore {
     return this.#readers(() => exists(this.#fileOf(key)))
   }
 
-  /**
-   * Writes states atomically. @returns its bytes; 0 for empty states and numbers beyond the type's range, which are not stored. @throws
-   * disk_full, system errors
-   */
+  /** Writes states atomically. @returns bytes; 0 for empty states and numbers beyond the type's range, not stored. @throws disk_full */
   async write(key: string, states: ContextStates): Promise<number> {
     if (states.length === 0 || (this.#options.dtype === 'f16') !== states instanceof Uint16Array) return 0
     const bytes = encodeStateFile(states, this.#width)

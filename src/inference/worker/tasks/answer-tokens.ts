@@ -6,8 +6,7 @@ const BEFORE = 8
 const UNFINISHED = /\uFFFD+$/
 
 /**
- * The tokens of an answer's text; their texts concatenate to it, without trimmed parts. Bytes of a character that spans several tokens
- * belong to the last of them.
+ * The tokens of an answer's text; their texts concatenate to it, without trimmed parts. A character of several tokens belongs to the last.
  * @param text a part of the decoded tokens
  */
 export function answerTokens(
