@@ -59,11 +59,10 @@ function isNested(value: unknown): value is object {
 
 /** Path of a name that an object of a JSON text has twice, of which one value is lost; undefined if there is none. */
 export function repeatedName(text: string): string | undefined {
-  const open: { readonly names: Set<string> | undefined; at: string | number }[] = []
+  const open: { readonly names?: Set<string>; at: string | number }[] = []
   for (const [token, json, colon] of text.matchAll(/("[^"\\]*(?:\\[^][^"\\]*)*")(\s*:)?|[[\]{},]/g)) {
     const inner = open.at(-1)
-    if (token === '{') open.push({ names: new Set(), at: '' })
-    else if (token === '[') open.push({ names: undefined, at: 0 })
+    if (token === '{' || token === '[') open.push(token === '[' ? { at: 0 } : { names: new Set(), at: '' })
     else if (token === '}' || token === ']') open.pop()
     else if (token === ',' && typeof inner?.at === 'number') inner.at++
     else if (json !== undefined && colon !== undefined && inner) {
@@ -89,28 +88,18 @@ export function isTooDeep(value: unknown): boolean {
 /** The problem of a text that `halfPairIn` finds. */
 export const HALF_PAIR = 'holds half of a surrogate pair: it was cut within a character. Cut it elsewhere'
 
-/** A value within another; the outermost has no parent. */
-interface Place {
-  readonly value: unknown
-  readonly name: string
-  readonly parent?: Place
-}
-
 /** Path of the first text or name with half of a surrogate pair, which UTF-8 cannot hold; undefined if there is none, '' for the value itself. */
 export function halfPairIn(value: unknown): string | undefined {
-  const left: Place[] = [{ value, name: '' }]
+  const left = [{ path: '', one: value }]
   for (let next = left.pop(); next; next = left.pop()) {
-    const one = next.value
-    if (!next.name.isWellFormed() || (typeof one === 'string' && !one.isWellFormed())) return pathOf(next)
-    for (const [name, inner] of isNested(one) ? Object.entries(one).reverse() : []) left.push({ value: inner, name, parent: next })
+    const { path, one } = next
+    if (typeof one === 'string' && !one.isWellFormed()) return path.toWellFormed()
+    for (const [name, inner] of isNested(one) ? Object.entries(one).reverse() : []) {
+      const own = path === '' ? name : `${path}.${name}`
+      left.push({ path: own, one: inner }, { path: own, one: name })
+    }
   }
   return undefined
-}
-
-function pathOf(place: Place): string {
-  const names: string[] = []
-  for (let one = place; one.parent; one = one.parent) names.push(one.name)
-  return names.reverse().join('.').toWellFormed()
 }
 
 /** Significant digits that a double has of every number: more are rounding errors. */

@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { sum } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
 import { confidence } from '../inference/confidence.ts'
@@ -53,13 +53,10 @@ export async function answerDocument(
     run.observe?.stage('parse', started, loaded)
     const resolved = resolveDocument(form, document, reader.manifest, services)
     const read = await reader.document(resolved, left())
-    const contextTokens = read.chunks.reduce((sum, { tokens }) => sum + tokens, 0)
+    const contextTokens = sum(read.chunks.map(({ tokens }) => tokens))
     if (run.observe) reportRead(run.observe, { ...read, contextTokens, asked: resolved, model: modelId(reader.manifest) })
     const total = performance.now() - started
-    const seen = [...read.chunks, ...read.inDecoder.filter((chunk) => !isOf(read.chunks, chunk))].reduce(
-      (sum, { start, end }) => sum + end - start,
-      0,
-    )
+    const seen = [...read.chunks, ...read.inDecoder.filter((chunk) => !isOf(read.chunks, chunk))].map(({ start, end }) => end - start)
     return {
       answer: read.text,
       confidence: read.text === '' ? 0 : confidence(read.logprobs, read.agreement),
@@ -72,7 +69,7 @@ export async function answerDocument(
         pages: document.pages.length === 0 ? null : document.pages.length,
         chunks: read.chunks.length,
         warnings: [...document.warnings],
-        unread: Math.max(0, resolved.to - resolved.from - seen),
+        unread: Math.max(0, resolved.to - resolved.from - sum(seen)),
         ...(form.include_text === true && { text: document.text }),
       },
       evidence: evidenceOf(document, read, form.evidence ?? DEFAULT_EVIDENCE, resolved.stopAtLineEnd ? read.text : ''),
@@ -95,9 +92,7 @@ function evidenceOf(
   count: number,
   answer: string,
 ) {
-  const measured = contextShares.length > 0
-  const order = chunks.map((_, i) => i)
-  if (measured) order.sort((a, b) => at(contextShares, b) - at(contextShares, a) || a - b)
+  const order = chunks.map((chunk, i) => ({ chunk, share: contextShares[i] ?? null })).sort((a, b) => (b.share ?? 0) - (a.share ?? 0))
   const described = (chunk: DocumentChunk, attention: number | null): Omit<DocumentEvidence, 'rank'> => {
     const { start, end, tokens } = chunk
     const own = text.slice(start, end)
@@ -113,7 +108,7 @@ function evidenceOf(
       highlights: highlights(own, answer).map((found) => ({ ...moved(found), sentence: moved(found.sentence) })),
     }
   }
-  const encoded = order.slice(0, count).map((i) => described(at(chunks, i), measured ? at(contextShares, i) : null))
+  const encoded = order.slice(0, count).map(({ chunk, share }) => described(chunk, share))
   const others = inDecoder.filter(({ start }) => !encoded.some((shown) => shown.start === start))
   return [...encoded, ...others.map((chunk) => described(chunk, null))].map((entry, i) => ({ ...entry, rank: i + 1 }))
 }

@@ -52,8 +52,7 @@ async function readDocumentForm(request: FastifyRequest, maxBytes: number): Prom
 
 /** Converts a field for its schema; an invalid one stays a text, which the schema rejects. */
 function valueOf(name: string, text: string): unknown {
-  const known: Readonly<Record<string, object>> = DocumentFormSchema.properties
-  const schema = known[name]
+  const schema = (DocumentFormSchema.properties as Readonly<Record<string, object>>)[name]
   const type = schema !== undefined && 'type' in schema ? schema.type : undefined
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text
   if (type === 'integer') return /^\d+$/.test(text) ? Number(text) : text

@@ -10,7 +10,7 @@ import type { RunContext } from '../decoder/step-decoding.ts'
 import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 import type { Grammar } from '../../../text/grammar/grammar.ts'
-import { at, mean, present } from '../../../../base/at.ts'
+import { at, mean, present, sum } from '../../../../base/at.ts'
 import { nearestParts } from '../../../text/focus.ts'
 import { plainText } from '../../../text/words.ts'
 import { confidence } from '../../confidence.ts'
@@ -82,11 +82,7 @@ interface Placed {
 async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint): Promise<Placed> {
   const weights = passageWeights(read.passages)
   const mode = model.limits.hasEncoder ? 'cepe' : 'decoder-only'
-  const reading = async (asked: PlannedRead, whole = asked): Promise<Placed> => ({
-    asked,
-    whole,
-    answer: await answerTask(model, asked, yieldPoint),
-  })
+  const reading = async (asked: PlannedRead, whole = asked) => ({ asked, whole, answer: await answerTask(model, asked, yieldPoint) })
   const readings: Placed[][] = []
   let best: (Placed & { readonly worth: number; readonly passage: number }) | undefined
   for (const [i, weight] of weights.entries()) {
@@ -127,7 +123,7 @@ function joined({ passages, attendedSentences }: AnswerRead, readings: readonly 
   const wholes = readings.map((placed) => at(placed, 0))
   // The contexts of parts stand behind those of passages.
   const all = [...wholes, ...readings.flatMap((placed) => placed.slice(1))].map(({ answer }) => answer)
-  const sum = (of: (answer: Answer) => number): number => all.reduce((total, answer) => total + of(answer), 0)
+  const ms = (stage: keyof Answer['timingsMs']): number => sum(all.map(({ timingsMs }) => timingsMs[stage]))
   const encoded = wholes.flatMap(({ answer }, i) => (answer.contextOf[0] === 0 ? i : []))
   // A part has other offsets than its passage.
   const sentence = surest.asked === surest.whole ? (surest.answer.attended?.[0] ?? null) : null
@@ -139,13 +135,9 @@ function joined({ passages, attendedSentences }: AnswerRead, readings: readonly 
     contextShares: surest.answer.contextShares.length > 0 ? encoded.map((i) => (i === chosen ? 1 : 0)) : [],
     contexts: all.flatMap(({ contexts }) => contexts),
     inDecoder: passages.map((_, i) => readings[i]?.some(({ answer }) => answer.inDecoder.includes(true)) ?? false),
-    promptTokens: sum(({ promptTokens }) => promptTokens),
+    promptTokens: sum(all.map(({ promptTokens }) => promptTokens)),
     prompts: all.flatMap(({ prompts }) => prompts),
-    timingsMs: {
-      plan: sum(({ timingsMs }) => timingsMs.plan),
-      encode: sum(({ timingsMs }) => timingsMs.encode),
-      generate: sum(({ timingsMs }) => timingsMs.generate),
-    },
+    timingsMs: { plan: ms('plan'), encode: ms('encode'), generate: ms('generate') },
   }
 }
 
@@ -165,11 +157,10 @@ export async function writtenAnswerTask(
   const { answer, asked, whole } = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
   if (isPlain) return answer
   const { result, ms } = await timed(async () => {
-    const how = { topTokens, sampling }
-    const said = sampling ? await answerTask(model, { ...asked, ...how }, yieldPoint, grammar ? undefined : onText) : answer
+    const said = sampling ? await answerTask(model, { ...asked, topTokens, sampling }, yieldPoint, grammar ? undefined : onText) : answer
     // Several values may stand in several sentences.
     const source = grammar && valueCount(grammar) > 1 ? whole : asked
-    const formed = grammar && (await inForm(model, { ...source, ...how, stop: [], grammar }, said, yieldPoint))
+    const formed = grammar && (await inForm(model, { ...source, topTokens, sampling, stop: [], grammar }, said, yieldPoint))
     return { said, ...(formed ?? { inWords: said, written: writtenOf(said) }) }
   })
   const { said, inWords, written } = result
