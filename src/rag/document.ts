@@ -92,7 +92,7 @@ function evidenceOf(
   count: number,
   answer: string,
 ) {
-  const order = chunks.map((chunk, i) => ({ chunk, share: contextShares[i] ?? null })).sort((a, b) => (b.share ?? 0) - (a.share ?? 0))
+  const order = chunks.map((chunk, i) => ({ chunk, share: contextShares.at(i) ?? null })).sort((a, b) => (b.share ?? 0) - (a.share ?? 0))
   const described = (chunk: DocumentChunk, attention: number | null): Omit<DocumentEvidence, 'rank'> => {
     const { start, end, tokens } = chunk
     const own = text.slice(start, end)
