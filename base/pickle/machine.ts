@@ -62,22 +62,28 @@ export class Machine {
   }
 
   u8(): number {
-    return this.#view.getUint8(this.#advance(1))
+    const start = this.#advance(1)
+    return this.#view.getUint8(start)
   }
   u16(): number {
-    return this.#view.getUint16(this.#advance(2), true)
+    const start = this.#advance(2)
+    return this.#view.getUint16(start, true)
   }
   u32(): number {
-    return this.#view.getUint32(this.#advance(4), true)
+    const start = this.#advance(4)
+    return this.#view.getUint32(start, true)
   }
   i32(): number {
-    return this.#view.getInt32(this.#advance(4), true)
+    const start = this.#advance(4)
+    return this.#view.getInt32(start, true)
   }
   f64(): number {
-    return this.#view.getFloat64(this.#advance(8), false)
+    const start = this.#advance(8)
+    return this.#view.getFloat64(start, false)
   }
   u64(): number {
-    const value = this.#view.getBigUint64(this.#advance(8), true)
+    const start = this.#advance(8)
+    const value = this.#view.getBigUint64(start, true)
     return value > BigInt(Number.MAX_SAFE_INTEGER) ? this.fail(`has the length ${value}`) : Number(value)
   }
 
