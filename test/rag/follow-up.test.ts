@@ -133,6 +133,15 @@ t.test('rules take little time whatever is sent', (t) => {
   for (const question of [long, `and ${long}`, 'it '.repeat(1300), `${'A '.repeat(2000)}b`])
     t.type(standaloneQuestion(question, chat(long, 'x', `and ${'the '.repeat(1000)}`, 'y', question, 'z')), 'string')
   t.ok(performance.now() - started < 10_000)
+  // Names between pronouns, and a run of spaces within an answer: both took minutes.
+  const again = performance.now()
+  for (const part of ['it A ', 'it X’s ', 'A its ']) {
+    const repeated = `what is ${part.repeat(600)}`
+    t.equal(standaloneQuestion(repeated, chat(repeated, 'x', repeated, 'y', repeated)), repeated)
+  }
+  const spaced = chat('What is the capital of France?', `a${' '.repeat(60_000)}b`)
+  t.equal(standaloneQuestion('How large is it?', spaced), 'How large is France?')
+  t.ok(performance.now() - again < 5_000)
   t.end()
 })
 

@@ -6,7 +6,6 @@ import type { ChatQuestion } from '../schema.ts'
 
 /** Closed classes of English words, as patterns for the rules of follow-up questions. */
 
-/** First words of questions, other than auxiliaries. */
 const QUESTION_WORD = String.raw`(?:who|whom|whose|what|which|when|where|why|how)`
 const AUXILIARY = String.raw`(?:is|are|was|were|did|does|do|has|have|had|can|could|will|would|should|may)`
 const PREPOSITION = String.raw`(?:of|in|for|by|from|on|at|to|with|about|during|after|before|under|near)`
@@ -32,8 +31,7 @@ const DIRECT = new RegExp(`^(${QUESTION_WORD}\\s+\\w+\\s+)(.+)$`, 'i')
 
 /** Where the entity of a question is: a name if it has one, else by its form; undefined for unknown forms. */
 function entityOf(question: string) {
-  const end = question.length - (PLAIN_END.exec(question)?.[0].length ?? 0)
-  const text = question.slice(0, end)
+  const text = question.replace(PLAIN_END, '')
   return nameIn(text) ?? subjectIn(text) ?? match(OBJECT, text) ?? match(DIRECT, text)
 }
 
@@ -51,8 +49,7 @@ function subjectIn(text: string) {
   const subject = FRAME.exec(text)?.[1]
   if (subject === undefined) return undefined
   const start = text.length - subject.length
-  const name = subject.replace(TAIL, '')
-  return { start, end: start + name.length }
+  return { start, end: start + subject.replace(TAIL, '').length }
 }
 
 function match(form: RegExp, text: string) {
@@ -83,8 +80,8 @@ const OWN_PRONOUN = new RegExp(
     String.raw`time is <it\b|<it (?:takes?|true|possible|necessary) (?:\w+ )?(?:to|that)\b|far is <it from .+ to `,
     // Of a clause, a name or a subject before it.
     String.raw`^\S+ \S+ .*\b(?:and|but) .*<`,
-    String.raw`${OWN_NAME}.* (?:when|while|before|after|because|since|until|if|that) .*<`,
-    String.raw`${OWN_NAME}.* \p{Ll}.* <(?:his|her|its|their)\b`,
+    // From the first name: trying each of them takes cubic time.
+    String.raw`^(?=(?<upTo>.*?${OWN_NAME}))\k<upTo>.*(?: (?:when|while|before|after|because|since|until|if|that) .*<| \p{Ll}.* <(?:his|her|its|their)\b)`,
     String.raw`^(?:[Ww]hich|[Ww]hat) \w+ (?!of |${AUXILIARY} )\w+ <(?:his|her|its|their)\b`,
     String.raw`\b(?:do|did|are|were|have|can) \w+s .*<their\b`,
   ].join('|'),
@@ -98,8 +95,10 @@ const NAMED_PERSON = /^(?:and\s+)?who (?:is|was) (?!.*(?:\b(?:the|of|in|at|on)\b
 const MOST_TURNS = 20
 /** Words of a fragment; a longer text is a sentence. */
 const MOST_WORDS = 6
-/** Words of an answer that a pronoun may refer to. */
-const MOST_ANSWER_WORDS = 8
+/** Words of an answer that a pronoun may refer to, and its characters: trimming a run of spaces takes quadratic time. */
+const MOST_ANSWER = { words: 8, characters: 1000 } as const
+/** Pronouns of a follow-up; a longer text refers to itself, and each takes time. */
+const MOST_PRONOUNS = 20
 
 /**
  * Rewrites a follow-up as a standalone question: `And of Germany?` after `What is the capital of France?` becomes `What is the capital of
@@ -136,8 +135,8 @@ export function saidIn(message: string): string {
 
 function shortAnswer(answer: string): string {
   const [line = ''] = answer.split('\n', 1)
-  const plain = line.replace(/[\s.!]+$/, '')
-  return plain.split(/\s+/).length > MOST_ANSWER_WORDS ? '' : plain
+  const plain = line.length > MOST_ANSWER.characters ? '' : line.replace(/[\s.!]+$/, '')
+  return plain.split(/\s+/).length > MOST_ANSWER.words ? '' : plain
 }
 
 function resolved(question: string, last: Exchange | undefined): string {
@@ -187,6 +186,7 @@ function afterPreposition(before: string, preposition: string, name: string): st
 
 /** Resolves the pronouns of a question; undefined if it has none, or no antecedent is known. */
 function withoutPronouns(question: string, { question: before, answer }: Exchange): string | undefined {
+  if (Array.from(question.matchAll(PRONOUN)).length > MOST_PRONOUNS) return undefined
   const span = entityOf(before)
   const entity = span === undefined ? '' : before.slice(span.start, span.end)
   const isOfPerson = /^(?:and\s+)?who(?:m|se)?\b/i.test(before) && !NAMED_PERSON.test(before)
