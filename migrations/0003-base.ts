@@ -1,4 +1,5 @@
-import { Field, FixedSizeList, Float16, List, Schema, Utf8 } from 'apache-arrow'
+import type { Schema } from 'apache-arrow'
+import { arrow } from './arrow.ts'
 
 /**
  * The columns of an empty table, of `dimension` numbers per vector. Tables of earlier versions are rejected.
@@ -10,14 +11,14 @@ import { Field, FixedSizeList, Float16, List, Schema, Utf8 } from 'apache-arrow'
 export const base = {
   version: 3,
   schema: (dimension: number): Schema =>
-    new Schema([
-      new Field('id', new Utf8(), false),
-      new Field('title', new Utf8(), false),
-      new Field('text', new Utf8(), false),
-      new Field('vector', new FixedSizeList(dimension, new Field('item', new Float16(), true)), false),
-      new Field('source', new Utf8(), true),
-      new Field('hash', new Utf8(), true),
-      new Field('metadata', new Utf8(), true, new Map([['ARROW:extension:name', 'arrow.json']])),
-      new Field('metadata_labels', new List(new Field('item', new Utf8(), true)), true),
+    new arrow.Schema([
+      new arrow.Field('id', new arrow.Utf8(), false),
+      new arrow.Field('title', new arrow.Utf8(), false),
+      new arrow.Field('text', new arrow.Utf8(), false),
+      new arrow.Field('vector', new arrow.FixedSizeList(dimension, new arrow.Field('item', new arrow.Float16(), true)), false),
+      new arrow.Field('source', new arrow.Utf8(), true),
+      new arrow.Field('hash', new arrow.Utf8(), true),
+      new arrow.Field('metadata', new arrow.Utf8(), true, new Map([['ARROW:extension:name', 'arrow.json']])),
+      new arrow.Field('metadata_labels', new arrow.List(new arrow.Field('item', new arrow.Utf8(), true)), true),
     ]),
 }

@@ -1,4 +1,4 @@
-import { Field, Schema } from 'apache-arrow'
+import { arrow } from '../../migrations/arrow.ts'
 import { base } from '../../migrations/list.ts'
 import type { EmbeddingModel } from '../contract.ts'
 import type { WordLanguage } from '../word-languages.ts'
@@ -26,8 +26,8 @@ export async function createTable(
   ])
   const fields = base
     .schema(model.dimension)
-    .fields.map(({ name, type, nullable, metadata }) => new Field(name, type, nullable, said.get(name) ?? metadata))
-  const table = await connection.createEmptyTable(storedAs, new Schema(fields))
+    .fields.map(({ name, type, nullable, metadata }) => new arrow.Field(name, type, nullable, said.get(name) ?? metadata))
+  const table = await connection.createEmptyTable(storedAs, new arrow.Schema(fields))
   // Upserts merge by this key: without it two concurrent writers would duplicate rows.
   await writing(table, async () => {
     // Setting it twice is an error, and the response to the first attempt may have been lost.

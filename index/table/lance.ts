@@ -1,8 +1,9 @@
-import { connect, Index, makeArrowTable, Session, type Table as LanceTable } from '@lancedb/lancedb'
-import { Schema, type Field } from 'apache-arrow'
+import { connect, Index, Session, type Table as LanceTable } from '@lancedb/lancedb'
+import type { Field, Schema } from 'apache-arrow'
 import { conflict, osCode } from '../../base/errors.ts'
 import { inFolder, isCommitConflict, isDiskFull } from '../../base/failures.ts'
 import { checkTemporary, inScratch, keepScratch } from '../../base/locks/scratch.ts'
+import { arrow } from '../../migrations/arrow.ts'
 import { storeOf } from '../store/store-of.ts'
 
 export { Index, MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
@@ -45,9 +46,7 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
   })
   const named = async (storedAs: string, opening: Promise<LanceTable>): Promise<Table> => {
     const table = await opening
-    // Fields must come from the copy of Arrow that LanceDB loads.
-    const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> =>
-      table.addColumns(makeArrowTable([], { schema: new Schema([...fields]) }).schema)
+    const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> => table.addColumns(new arrow.Schema([...fields]))
     // Building indexes leaves temporary files.
     const [optimize, createIndex, closeNow] = [table.optimize.bind(table), table.createIndex.bind(table), table.close.bind(table)]
     const close = (): void => closeUnused(closeNow)

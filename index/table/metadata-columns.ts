@@ -1,6 +1,7 @@
-import { type Data, Field, List, makeData, Utf8 } from 'apache-arrow'
+import type { Data, List, Utf8 } from 'apache-arrow'
 import { invalidIndex } from '../../base/errors.ts'
 import { parseJson } from '../../base/json.ts'
+import { arrow } from '../../migrations/arrow.ts'
 import type { MetadataValue, PassageMetadata } from '../passage-metadata.ts'
 
 /** Arrow offsets have 32 bits. */
@@ -28,8 +29,8 @@ export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
   }
   if (bytes > MOST_BYTES)
     throw invalidIndex('--shard-rows', `${values.length} texts of ${bytes} bytes are too many for one commit: plan smaller shards.`)
-  return makeData({
-    type: new Utf8(),
+  return arrow.makeData({
+    type: new arrow.Utf8(),
     length: values.length,
     nullCount,
     nullBitmap: nullCount === 0 ? null : nullBitmap,
@@ -44,7 +45,7 @@ export function utf8(values: readonly (string | undefined)[]): Data<Utf8> {
  * stored name has a type prefix: a typed name has that type or is absent. `metadata_labels` lists a string for each name and value, for the
  * equality index.
  */
-const listType = new List(new Field('item', new Utf8(), true))
+const listType = new arrow.List(new arrow.Field('item', new arrow.Utf8(), true))
 
 export const LABELS_COLUMN = 'metadata_labels'
 
@@ -80,11 +81,9 @@ export function metadataColumns(metadata: readonly (PassageMetadata | undefined)
     if (one !== undefined) labels.push(...labelsOf(one))
     valueOffsets[i + 1] = labels.length
   }
-  const { length, nullCount, nullBitmap } = json
-  return [
-    json,
-    makeData({ type: listType, length, nullCount, nullBitmap: nullCount === 0 ? null : nullBitmap, valueOffsets, child: utf8(labels) }),
-  ]
+  const { length, nullCount } = json
+  const nullBitmap = nullCount === 0 ? null : json.nullBitmap
+  return [json, arrow.makeData({ type: listType, length, nullCount, nullBitmap, valueOffsets, child: utf8(labels) })]
 }
 
 /** Decodes metadata from the column's value; undefined if there is none. */

@@ -1,5 +1,5 @@
-import { DataType } from 'apache-arrow'
 import { invalidIndex } from '../../base/errors.ts'
+import { arrow } from '../../migrations/arrow.ts'
 import type { Table } from './lance.ts'
 
 /** Hits for measuring recall: recall@10, as in the literature, and about what a question is answered from. */
@@ -40,7 +40,7 @@ export async function readMetadata(table: Table) {
   const reached = Number(stored.get(REACHED_KEY))
   const model = stored.get(ADOPTED_KEY) ?? stored.get(MODEL_KEY)
   const type: unknown = vector?.type
-  if (!Number.isSafeInteger(requiredVersion) || model === undefined || !DataType.isFixedSizeList(type))
+  if (!Number.isSafeInteger(requiredVersion) || model === undefined || !arrow.DataType.isFixedSizeList(type))
     throw invalidIndex(
       table.storedAs,
       `The table ${table.storedAs} was not made by this software (no schema version or model is stored with it): use another table name or index folder.`,

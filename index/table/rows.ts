@@ -1,7 +1,8 @@
-import { type Data, Field, FixedSizeList, Float16, makeData, RecordBatch, type Schema, Struct, Table } from 'apache-arrow'
+import type { Data, FixedSizeList, Float16, Schema, Table } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { halvesSomeNonZero, writeHalves } from '../../base/binary16.ts'
 import { CodedError, invalidIndex } from '../../base/errors.ts'
+import { arrow } from '../../migrations/arrow.ts'
 import { base } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
 import { metadataColumns, storedMetadata, utf8 } from './metadata-columns.ts'
@@ -101,14 +102,15 @@ export function arrowTable({ passages, hashes, halves }: Rows, dimension: number
 
 /** A table of one batch. */
 export function oneBatch(schema: Schema, length: number, children: Data[]): Table {
-  return new Table([new RecordBatch(schema, makeData({ type: new Struct(schema.fields), length, nullCount: 0, children }))])
+  const struct = arrow.makeData({ type: new arrow.Struct(schema.fields), length, nullCount: 0, children })
+  return new arrow.Table([new arrow.RecordBatch(schema, struct)])
 }
 
 /** A column of float16 vectors. @param halves [rows, dimension] */
 export function vectorColumn(halves: Uint16Array, dimension: number): Data<FixedSizeList<Float16>> {
-  const type = new FixedSizeList(dimension, new Field('item', new Float16(), true))
-  const child = makeData({ type: new Float16(), length: halves.length, nullCount: 0, data: halves })
-  return makeData({ type, length: halves.length / dimension, nullCount: 0, child })
+  const type = new arrow.FixedSizeList(dimension, new arrow.Field('item', new arrow.Float16(), true))
+  const child = arrow.makeData({ type: new arrow.Float16(), length: halves.length, nullCount: 0, data: halves })
+  return arrow.makeData({ type, length: halves.length / dimension, nullCount: 0, child })
 }
 
 /** The subset of an Arrow table or batch that is used, of whichever copy of Arrow. */

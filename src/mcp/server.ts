@@ -3,6 +3,8 @@ import type { TObject } from 'typebox'
 import type { ToolContext } from './contract.ts'
 import { TOOLS } from './tools.ts'
 
+export { createMcpHandler } from '@modelcontextprotocol/server'
+
 /** Adapts a schema to the SDK, which only shows it to clients as JSON schema: `checked` validates. */
 function shownSchema(schema: TObject): StandardSchemaWithJSON<unknown, unknown> {
   const shown = (): Record<string, unknown> => Object.fromEntries(Object.entries(schema))

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Field, Schema, tableFromArrays, Utf8, type Table as ArrowTable } from 'apache-arrow'
+import type { Table as ArrowTable } from 'apache-arrow'
 import { writeAlias } from '../../index/versions/alias.ts'
 import { contentHash } from '../../index/hash.ts'
 import { connectLance, type Table } from '../../index/table/lance.ts'
@@ -10,6 +10,7 @@ import { readMetadata } from '../../index/table/metadata.ts'
 import { openIndex } from '../../index/open.ts'
 import { arrowTable, packVectors } from '../../index/table/rows.ts'
 import type { Passage } from '../../index/contract.ts'
+import { arrow } from '../../migrations/arrow.ts'
 import { base, type Migration, migrations, SCHEMA_VERSION } from '../../migrations/list.ts'
 import { embed, embedText, hashEmbedding, somePassages, tempDir } from '../index/helpers.ts'
 
@@ -22,7 +23,7 @@ const LAST = SCHEMA_VERSION + STEPS.length
 
 async function addText(table: Parameters<Migration['up']>[0], name: string): Promise<void> {
   if ((await table.schema()).fields.some((field) => field.name === name)) return
-  await table.addEmptyColumns([new Field(name, new Utf8(), true)])
+  await table.addEmptyColumns([new arrow.Field(name, new arrow.Utf8(), true)])
 }
 
 async function rowsOf(passages: readonly Passage[]): Promise<ArrowTable> {
@@ -166,8 +167,8 @@ await t.test('tables of the future, of before the first release and of other sof
   const index = await openIndex({ dir, model: hashEmbedding })
   t.teardown(() => index.close())
   await t.rejects(index.count(), early)
-  await connection.createEmptyTable('foreign', new Schema([new Field('id', new Utf8())]))
-  await (await connection.openTable('foreign')).add(tableFromArrays({ id: ['a'] }))
+  await connection.createEmptyTable('foreign', new arrow.Schema([new arrow.Field('id', new arrow.Utf8())]))
+  await (await connection.openTable('foreign')).add(arrow.tableFromArrays({ id: ['a'] }))
   await writeAlias({ dir, table: 'foreign' }, 'foreign')
   await t.rejects(migrateIndex({ dir, table: 'foreign' }), { code: 'index_invalid', message: /not made by this software/ })
 })

@@ -1,10 +1,10 @@
 import { webcrypto } from 'node:crypto'
 import { open } from 'node:fs/promises'
-import { Field, RecordBatchReader, Schema, tableFromIPC, tableToIPC, Utf8 } from 'apache-arrow'
 import { at } from '../../../base/at.ts'
 import { halvesFinite } from '../../../base/binary16.ts'
 import { writeFileDurably } from '../../../base/durable.ts'
 import { invalidIndex, reasonOf } from '../../../base/errors.ts'
+import { arrow } from '../../../migrations/arrow.ts'
 import { RowsDigest } from '../../hash.ts'
 import { oneBatch, stringsOf, vectorColumn } from '../../table/rows.ts'
 import { utf8 } from '../../table/metadata-columns.ts'
@@ -38,10 +38,11 @@ function identityOf({ model, dimension, shard, rows, digest }: VectorFile): Map<
 export async function writeVectorFile(of: VectorFile, rows: readonly PlannedRow[], halves: Uint16Array): Promise<void> {
   const vectors = vectorColumn(halves, of.dimension)
   const metadata = identityOf(of).set(`${PREFIX}sha256`, await sha256(halves))
-  const fields = [new Field('id', new Utf8(), false), new Field('hash', new Utf8(), false), new Field('vector', vectors.type, false)]
+  const types = { id: new arrow.Utf8(), hash: new arrow.Utf8(), vector: vectors.type }
+  const fields = Object.entries(types).map(([name, type]) => new arrow.Field(name, type, false))
   const children = [utf8(rows.map(({ passage }) => passage.id)), utf8(rows.map(({ hash }) => hash)), vectors]
-  const table = oneBatch(new Schema(fields, metadata), rows.length, children)
-  await writeFileDurably(of.path, tableToIPC(table, 'file'))
+  const table = oneBatch(new arrow.Schema(fields, metadata), rows.length, children)
+  await writeFileDurably(of.path, arrow.tableToIPC(table, 'file'))
 }
 
 /** Returns why the file's metadata does not match the shard; undefined if it does. @throws ENOENT */
@@ -49,7 +50,7 @@ export async function foreignVectors(of: VectorFile): Promise<string | undefined
   await using file = await open(of.path, 'r')
   try {
     // Both are promises for a file handle, whatever the types state; only the end of the file is read.
-    const reader = await Promise.resolve(RecordBatchReader.from(file))
+    const reader = await Promise.resolve(arrow.RecordBatchReader.from(file))
     const { schema } = await Promise.resolve(reader.open())
     return differs(schema.metadata, of)
   } catch {
@@ -84,7 +85,7 @@ type Column = (row: number) => string
 /** Reads and checks a vector file. @param flawOf checks ids and content hashes, by row @returns the vectors, or why they cannot be used */
 async function readSound(of: VectorFile, flawOf: (ids: Column, hashes: Column) => string | undefined): Promise<Uint16Array | string> {
   try {
-    const table = tableFromIPC(await readWhole(of.path))
+    const table = arrow.tableFromIPC(await readWhole(of.path))
     const { metadata } = table.schema
     const difference = differs(metadata, of)
     if (difference !== undefined) return difference

@@ -1,4 +1,3 @@
-import { createMcpHandler } from '@modelcontextprotocol/server'
 import type { onRequestHookHandler, FastifyReply, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { Type } from 'typebox'
@@ -6,7 +5,6 @@ import { present } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { listed } from '../../config.ts'
 import type { ToolContext } from '../../mcp/contract.ts'
-import { createToolServer } from '../../mcp/server.ts'
 import { inCollection } from '../../rag/pipeline.ts'
 import { documentedErrors, ErrorBodySchema, errorResponses } from '../errors/error-body.ts'
 import { reportError } from '../errors/describe-error.ts'
@@ -35,11 +33,16 @@ const ANSWERED = 'The response message, as JSON or as a stream of one message, b
  */
 export const mcpRoutes: Routes = (app, { access, config, version }) => {
   const calling = new AsyncLocalStorage<ToolContext>()
-  const handler = createMcpHandler(() => createToolServer(version, present(calling.getStore())), {
-    maxSubscriptions: 0,
-    onerror: (error) => app.log.info({ err: error }, 'a message of the Model Context Protocol was refused'),
-  })
-  app.addHook('onClose', () => handler.close())
+  // Loaded for the first message: the SDK takes a tenth of a second.
+  const load = async () => {
+    const { createMcpHandler, createToolServer } = await import('../../mcp/server.ts')
+    return createMcpHandler(() => createToolServer(version, present(calling.getStore())), {
+      maxSubscriptions: 0,
+      onerror: (error) => app.log.info({ err: error }, 'a message of the Model Context Protocol was refused'),
+    })
+  }
+  let handler: ReturnType<typeof load> | undefined
+  app.addHook('onClose', async () => (await handler)?.close())
   const schema = {
     tags: ['mcp'],
     operationId: 'callTool',
@@ -72,7 +75,8 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
       // Many plain HTTP clients accept JSON but no stream, against the protocol.
       const isPlain = !takes('text/event-stream') && ['application/json', 'application/*', '*/*'].some(takes)
       if (isPlain) web.headers.set('accept', 'application/json, text/event-stream')
-      const response = await calling.run(context, () => handler.fetch(web, { parsedBody: request.body }))
+      const { fetch } = await (handler ??= load())
+      const response = await calling.run(context, () => fetch(web, { parsedBody: request.body }))
       return sendWebResponse(reply, isPlain ? await asJson(response) : response)
     },
   )

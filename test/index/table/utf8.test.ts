@@ -1,7 +1,9 @@
 import t from 'tap'
-import { tableFromIPC, tableToIPC, Table, Field, RecordBatch, Schema, Struct, Utf8, makeData } from 'apache-arrow'
 import { stringsOf } from '../../../index/table/rows.ts'
 import { utf8 } from '../../../index/table/metadata-columns.ts'
+import { arrow } from '../../../migrations/arrow.ts'
+
+const { tableFromIPC, tableToIPC, Table, Field, RecordBatch, Schema, Struct, Utf8, makeData } = arrow
 
 /** The values as they come back from the bytes of a column. */
 function stored(values: readonly (string | undefined)[]): unknown[] {
