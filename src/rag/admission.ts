@@ -79,8 +79,8 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
     case 'map-rerank':
     case 'experts':
     case 'replug':
-      // The parts of a passage that are read, too, are about as long as it.
-      return Math.max(1, k) * prompt(1) * (question.focus ? 2 : 1)
+      // The two parts of a passage that are read, too, are together about as long as it.
+      return Math.max(1, k) * (prompt(1) + (question.focus ? 2 * prompt(0) + contextTokens : 0))
     case 'cepe':
       return prompt(Math.min(k, kDecoder)) + k * contextTokens + scored
   }

@@ -379,6 +379,17 @@ t.test('an explanation takes the place of the work that it is', async (t) => {
   t.equal(entered[1], questionCost(settled({}), manifest) + explanationCost(settled({}), manifest))
 })
 
+t.test('a question costs as many prompts as are read of each passage', (t) => {
+  const { manifest: tiny } = recordingServices().services.reader
+  const manifest = { ...tiny, dims: { ...tiny.dims, window: 8192 } }
+  const request = { question: 'why '.repeat(500), mode: 'map-rerank', k: 5, max_new_tokens: 25 } as const
+  const asked = { ...resolveRequest(request, manifest, []), contextTokens: 256, demonstrations: [] }
+  // 500 tokens of the question and 25 new ones in each prompt, 256 of the passage: once whole, once more in the two parts.
+  t.equal(questionCost(asked, manifest), 256 + 5 * (525 + 256))
+  t.equal(questionCost({ ...asked, focus: true }, manifest), 256 + 5 * (3 * 525 + 2 * 256))
+  t.end()
+})
+
 t.test('small questions, which take their time for other things than tokens, do not make a large one look endless', (t) => {
   const { manifest } = recordingServices().services.reader
   const costOf = (request: Partial<AnswerRequest>) => questionCost(resolveRequest({ question: 'what', ...request }, manifest, []), manifest)
