@@ -1,4 +1,3 @@
-import type { Schema } from 'apache-arrow'
 import { arrow } from './arrow.ts'
 
 /**
@@ -10,7 +9,7 @@ import { arrow } from './arrow.ts'
  */
 export const base = {
   version: 3,
-  schema: (dimension: number): Schema =>
+  schema: (dimension: number) =>
     new arrow.Schema([
       new arrow.Field('id', new arrow.Utf8(), false),
       new arrow.Field('title', new arrow.Utf8(), false),

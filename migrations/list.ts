@@ -3,12 +3,10 @@ import { base } from './0003-base.ts'
 
 export { base }
 
-/** The part of a table that a migration may use: read and add columns. */
+/** The part of a table that a migration may use: read and add columns. Those without values are added quickly to a table of any size. */
 interface MigratingTable {
   schema(): Promise<{ readonly fields: readonly { readonly name: string }[] }>
-  addColumns(columns: { name: string; valueSql: string }[]): Promise<unknown>
-  /** Adds columns without values. */
-  addEmptyColumns(fields: readonly Field[]): Promise<unknown>
+  addColumns(columns: { name: string; valueSql: string }[] | Field[]): Promise<unknown>
 }
 
 /** A numbered migration from the previous schema version. */

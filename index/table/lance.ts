@@ -1,9 +1,8 @@
 import { connect, Index, Session, type Table as LanceTable } from '@lancedb/lancedb'
-import type { Field, Schema } from 'apache-arrow'
+import type { Schema } from 'apache-arrow'
 import { conflict, osCode } from '../../base/errors.ts'
 import { inFolder, isCommitConflict, isDiskFull } from '../../base/failures.ts'
 import { checkTemporary, inScratch, keepScratch } from '../../base/locks/scratch.ts'
-import { arrow } from '../../migrations/arrow.ts'
 import { storeOf } from '../store/store-of.ts'
 
 export { Index, MatchQuery, type Query, type VectorQuery } from '@lancedb/lancedb'
@@ -13,8 +12,6 @@ export interface Table extends Omit<LanceTable, 'name'>, Disposable {
   readonly storedAs: string
   /** Folder or object store address of its index. */
   readonly dir: string
-  /** Adds nullable columns without values; quick for any size. */
-  addEmptyColumns(fields: readonly Field[]): Promise<unknown>
 }
 
 export type Connection = Awaited<ReturnType<typeof connectLance>>
@@ -46,14 +43,12 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
   })
   const named = async (storedAs: string, opening: Promise<LanceTable>): Promise<Table> => {
     const table = await opening
-    const addEmptyColumns = (fields: readonly Field[]): Promise<unknown> => table.addColumns(new arrow.Schema([...fields]))
     // Building indexes leaves temporary files.
     const [optimize, createIndex, closeNow] = [table.optimize.bind(table), table.createIndex.bind(table), table.close.bind(table)]
     const close = (): void => closeUnused(closeNow)
     return Object.assign(table, {
       storedAs,
       dir,
-      addEmptyColumns,
       optimize: (...given: Parameters<typeof optimize>) => inScratch(() => optimize(...given)),
       createIndex: (...given: Parameters<typeof createIndex>) => inScratch(() => createIndex(...given)),
       close,

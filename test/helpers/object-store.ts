@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Test } from 'tap'
@@ -54,11 +54,9 @@ export interface ObjectStore {
   readonly requests: Map<string, number>
 }
 
-/** Starts a server for a test, and lets this process use it. */
+/** Starts a proxy for a test before the server of this process, and lets the process use it. */
 export async function startObjectStore(t: Test, { answerMs = 3000 } = {}): Promise<ObjectStore> {
-  const moto = spawn(PYTHON, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', '0'], { stdio: ['ignore', 'ignore', 'pipe'] })
-  t.teardown(() => moto.kill('SIGKILL'))
-  const port = await portOf(moto.stderr)
+  const port = await (server ??= startServer())
   const faults: Fault[] = []
   const requests = new Map<string, number>()
   let turn: Promise<unknown> = Promise.resolve()
@@ -99,9 +97,22 @@ export async function startObjectStore(t: Test, { answerMs = 3000 } = {}): Promi
     reachable: true,
     requests,
   }
-  await makeBucket(port)
   configureStores({ endpoint, region: 'us-east-1', allowHttp: true, credentials: CREDENTIALS, answerMs })
   return store
+}
+
+/** Port of the server, one for all tests of a process: each has addresses of its own. */
+let server: Promise<number> | undefined
+
+async function startServer(): Promise<number> {
+  const moto = spawn(PYTHON, ['-m', 'moto.server', '-H', '127.0.0.1', '-p', '0'], { stdio: ['ignore', 'ignore', 'pipe'] })
+  process.once('exit', () => moto.kill('SIGKILL'))
+  const port = await portOf(moto.stderr)
+  await makeBucket(port)
+  // Neither it nor its log keeps the process of the tests running.
+  moto.unref()
+  ;(moto.stderr as Socket).unref()
+  return port
 }
 
 interface Received {

@@ -31,10 +31,10 @@ export function startNode(file: string, args: readonly string[], { env = {}, std
   return spawn(process.execPath, [file, ...args], { env: { ...bareEnvironment(), ...env }, stdio })
 }
 
-/** The environment that any program needs. */
+/** The environment that any program needs, and the folder where Node keeps compiled modules. */
 export function bareEnvironment(): Settings {
-  const { PATH, HOME } = process.env
-  return { PATH, HOME }
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env
+  return { PATH, HOME, NODE_COMPILE_CACHE }
 }
 
 export interface Printed {

@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process'
+import path from 'node:path'
 
 /** The longest that a file may take; the test itself reports what was open by then, and is killed if it cannot. */
 const TIMEOUT_S = Number(process.env['TEST_TIMEOUT_S'] ?? 400)
 const GRACE_S = 30
+/** Where Node 22 and newer keep compiled modules, for processes that tests start too. */
+const NODE_COMPILE_CACHE = path.resolve('.tap/compiled')
 const TESTED = /^ok \d/m
 
 export interface FileResult {
@@ -18,7 +21,7 @@ export interface FileResult {
 export async function runFile(file: string): Promise<FileResult> {
   const began = performance.now()
   const child = spawn(process.execPath, ['--import=./dist-test/test/helpers/plain-processes.js', file], {
-    env: { ...process.env, TAP_TIMEOUT: String(TIMEOUT_S) },
+    env: { NODE_COMPILE_CACHE, ...process.env, TAP_TIMEOUT: String(TIMEOUT_S) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const timer = setTimeout(() => child.kill('SIGKILL'), (TIMEOUT_S + GRACE_S) * 1000)

@@ -1,6 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Compile, type Validator } from 'typebox/schema'
+import { keptOrMade } from '../../base/at.ts'
 import { isObject } from '../../base/json.ts'
 
 /**
@@ -19,15 +20,18 @@ interface OpenApi {
 /** Media types of what is sent on demand by routes that are documented with their JSON. */
 const ON_DEMAND: readonly string[] = ['text/event-stream', 'application/x-ndjson']
 
-const documents = new WeakMap<object, OpenApi>()
+/** By the routes: most services of a test have the same, and a document takes long to make. */
+const documents = new Map<string, OpenApi>()
+/** The routes of a service as they were registered, then as a key. */
+const routes = new WeakMap<object, unknown[] | string>()
 const returned = new WeakMap<FastifyRequest, unknown>()
 const validators = new WeakMap<object, Validator>()
 
 function documentOf({ server }: FastifyRequest): OpenApi {
-  const known = documents.get(server.server)
-  const document = known ?? (server.swagger() as unknown as OpenApi)
-  documents.set(server.server, document)
-  return document
+  const registered = routes.get(server.server) ?? []
+  const key = typeof registered === 'string' ? registered : JSON.stringify(registered)
+  routes.set(server.server, key)
+  return keptOrMade(documents, key, () => server.swagger() as unknown as OpenApi)
 }
 
 function problemOf(request: FastifyRequest, reply: FastifyReply, payload: unknown): string | undefined {
@@ -73,6 +77,9 @@ function lost(one: unknown, sent: unknown, path: string): string | undefined {
 
 subscribe('fastify.initialization', (message) => {
   const { fastify: app } = message as { fastify: FastifyInstance }
+  const registered: unknown[] = []
+  routes.set(app.server, registered)
+  app.addHook('onRoute', ({ method, url, schema, config }) => void registered.push({ method, url, schema, config }))
   app.addHook('preSerialization', (request, _reply, payload, next) => {
     returned.set(request, payload)
     next(null, payload)

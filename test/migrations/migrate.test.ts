@@ -23,7 +23,7 @@ const LAST = SCHEMA_VERSION + STEPS.length
 
 async function addText(table: Parameters<Migration['up']>[0], name: string): Promise<void> {
   if ((await table.schema()).fields.some((field) => field.name === name)) return
-  await table.addEmptyColumns([new arrow.Field(name, new arrow.Utf8(), true)])
+  await table.addColumns([new arrow.Field(name, new arrow.Utf8(), true)])
 }
 
 async function rowsOf(passages: readonly Passage[]): Promise<ArrowTable> {

@@ -56,30 +56,27 @@ export const mcpRoutes: Routes = (app, { access, config, version }) => {
       ...documentedErrors(Type.Union([ErrorBodySchema, RpcErrorSchema], { title: 'McpRefusal' }), [400]),
     },
   }
-  app.post(
-    '/mcp',
-    { config: { checksItems: true }, onRequest: refuseOtherOrigins(listed(config.CORS_ORIGINS)), schema },
-    async (request, reply) => {
-      const run = runOptions(request, reply, config.DEADLINE_MS)
-      const context: ToolContext = {
-        services: async (collection) => ({
-          index: await access.index(request, collection),
-          answering: await inCollection(access.answering(request), collection),
-          collections: (range) => access.page(request, range),
-        }),
-        run,
-        failed: (error) => reportError(error, request),
-      }
-      const web = webRequest(request, run.signal ?? new AbortController().signal)
-      const takes = (type: string): boolean => (weightOf(request.headers.accept ?? '*/*', type) ?? 0) > 0
-      // Many plain HTTP clients accept JSON but no stream, against the protocol.
-      const isPlain = !takes('text/event-stream') && ['application/json', 'application/*', '*/*'].some(takes)
-      if (isPlain) web.headers.set('accept', 'application/json, text/event-stream')
-      const { fetch } = await (handler ??= load())
-      const response = await calling.run(context, () => fetch(web, { parsedBody: request.body }))
-      return sendWebResponse(reply, isPlain ? await asJson(response) : response)
-    },
-  )
+  const onRequest = refuseOtherOrigins(listed(config.CORS_ORIGINS))
+  app.post('/mcp', { config: { checksItems: true }, onRequest, schema }, async (request, reply) => {
+    const run = runOptions(request, reply, config.DEADLINE_MS)
+    const context: ToolContext = {
+      services: async (collection) => ({
+        index: await access.index(request, collection),
+        answering: await inCollection(access.answering(request), collection),
+        collections: (range) => access.page(request, range),
+      }),
+      run,
+      failed: (error) => reportError(error, request),
+    }
+    const web = webRequest(request, run.signal ?? new AbortController().signal)
+    const takes = (type: string): boolean => (weightOf(request.headers.accept ?? '*/*', type) ?? 0) > 0
+    // Many plain HTTP clients accept JSON but no stream, against the protocol.
+    const isPlain = !takes('text/event-stream') && ['application/json', 'application/*', '*/*'].some(takes)
+    if (isPlain) web.headers.set('accept', 'application/json, text/event-stream')
+    const { fetch } = await (handler ??= load())
+    const response = await calling.run(context, () => fetch(web, { parsedBody: request.body }))
+    return sendWebResponse(reply, isPlain ? await asJson(response) : response)
+  })
 }
 
 /** The only message of a stream as a JSON response. */
@@ -98,14 +95,11 @@ function refuseOtherOrigins(allowed: readonly string[]): onRequestHookHandler {
   }
 }
 
-/** Base of URLs in place of the requested host, which need not be valid. */
-const LOCAL = 'http://localhost'
-
-/** Converts a request with a parsed body to a fetch Request. @param signal aborts when its client disconnects */
+/** A request with a parsed body as a fetch Request: its own host need not be valid. @param signal aborts when its client disconnects */
 function webRequest({ method, headers, url }: FastifyRequest, signal: AbortSignal): Request {
   const own = new Headers()
   for (const [name, value] of Object.entries(headers)) for (const one of [value ?? []].flat()) own.append(name, one)
-  return new Request(new URL(url, LOCAL), { method, headers: own, signal })
+  return new Request(new URL(url, 'http://localhost'), { method, headers: own, signal })
 }
 
 async function sendWebResponse(reply: FastifyReply, response: Response): Promise<FastifyReply> {
