@@ -88,6 +88,6 @@ await t.test('workers and commits killed again and again end with the planned ta
   const furthest = [...one].flatMap(([row, vector]) => vector.map((bits, i) => Math.abs(bits - (other.get(row)?.[i] ?? Infinity))))
   t.ok(Math.max(...furthest) <= 1, 'vectors as one process makes them, to the last bit of float16: what is embedded together differs')
   // A process that was loading its model when its parent was killed ends then.
-  for (let i = 0; i < 20 && (await processesWith(env.CEPE_RETRIEVER_DIR)).length > 0; i++) await sleep(500)
-  t.same(await processesWith(env.CEPE_RETRIEVER_DIR), [], 'no process is left')
+  for (let i = 0; i < 20 && (await processesWith(dir)).length > 0; i++) await sleep(500)
+  t.same(await processesWith(dir), [], 'no process is left')
 })
