@@ -1,6 +1,7 @@
 /**
  * Returns the element at an index that must exist. A missing one is a bug, for which there is no fallback value. In loops over millions of
- * numbers write `x[i] as number` instead (this function is megamorphic, and slow there): past the end that gives NaN.
+ * numbers write `x[i] as number` instead (this function is megamorphic and slow there): an index past the end then gives NaN, not a
+ * plausible number.
  * @throws RangeError naming the index and the length
  */
 export function at<T>(items: ArrayLike<T>, index: number): T {

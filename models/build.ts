@@ -115,7 +115,8 @@ export async function isBuiltFrom(manifest: ModelManifest, checkpointDir: string
 /**
  * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at
  * outDir until all of it is written. Memory: the largest tensor, twice, and little more.
- * @throws those of openCheckpoint, withAdapters, checkTensors, tokenizerFiles and checkRoundTrip; checkpoint_invalid for NaN, infinity.
+ * @throws those of openCheckpoint, withAdapters, checkTensors, tokenizerFiles and checkRoundTrip; checkpoint_invalid when a weight is not
+ * finite.
  * @example
  * ```ts
  * import { buildModel } from './models/build.ts'

@@ -127,7 +127,10 @@ function useObjectStore(config: Config, env: NodeJS.ProcessEnv): void {
   configureStores(storeSettingsOf(env))
 }
 
-/** Defaults that depend on other settings. Shipped model and corpus are defaults for each other: a user's own folder is never filled. */
+/**
+ * Defaults that depend on other settings. Shipped model and corpus are only defaults for each other: a user's own folder is never filled,
+ * or replaced, with them.
+ */
 function companions(given: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const data = typeof given['DATA_DIR'] === 'string' ? path.resolve(given['DATA_DIR']) : undefined
   // Shipped models and corpus may be stored below DATA_DIR, as in the package's own folders.

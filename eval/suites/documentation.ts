@@ -21,9 +21,7 @@ const RECALL_DEPTH = 20
 /** Least probability of being right with which the service gives an answer by default. */
 const GIVEN_FROM = 0.5
 
-/**
- * The shipped models on a folder of documentation that they were not trained on: a person wrote the questions; asked with defaults.
- */
+/** The shipped models on documentation that they were not trained on: questions that a person wrote from its files, with the defaults. */
 export const documentation: Suite = {
   name: 'documentation',
   title: 'The shipped models on public documentation',

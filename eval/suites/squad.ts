@@ -25,7 +25,8 @@ const UNANSWERED = 0.5
 
 /**
  * Real text that the models were not trained on: the questions of a folder with their own passage, with retrieved ones and with their whole
- * article. Some are also asked with passages that do not contain the answer, to measure how well certainty separates right answers.
+ * article. Some are also asked with passages that do not contain the answer, to measure how well certainty separates right answers from all
+ * others.
  */
 export const squad: Suite = {
   name: 'squad',

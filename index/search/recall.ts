@@ -108,7 +108,8 @@ async function countFound(table: Table, settings: AnnSettings, probe: Probe): Pr
 }
 
 /**
- * Search times of settings in milliseconds, the lower quartile of each: other load only adds to them, and alike: they take turns.
+ * Search times of settings in milliseconds, the lower quartile of each: other load only adds to them. They search in turn, so that such
+ * load affects all alike.
  * @throws the signal's reason once aborted
  */
 export async function latenciesOf(

@@ -11,7 +11,8 @@ import { chooseLanguage, indexWords } from './words.ts'
 const PRIMARY_KEY = 'lance-schema:unenforced-primary-key'
 
 /**
- * Creates an empty table of the current schema. Its full-text indexes exist from the start: words are only found with them.
+ * Creates an empty table of the current schema. Its full-text indexes exist from the start: words of unindexed rows are only found with
+ * them.
  * @param language of its words; by default the one that most texts will be in
  */
 export async function createTable(

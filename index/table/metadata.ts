@@ -64,7 +64,8 @@ export async function readMetadata(table: Table) {
 export type TableMetadata = Awaited<ReturnType<typeof readMetadata>>
 
 /**
- * The weight of dense search in hybrid searches, 0 to 1, and the rows of the table when it was measured. Damaged ones are measured again.
+ * The weight of dense search in hybrid searches, 0 to 1, and the rows of the table when it was measured. Damaged settings are ignored: the
+ * next job measures the table again.
  */
 function parseHybrid(text: string | undefined) {
   const [denseWeight = Number.NaN, rows = Number.NaN] = text?.split(' ').map(Number) ?? []

@@ -55,9 +55,7 @@ export async function migrateTable(
   }
 }
 
-/**
- * Rolls back: makes an earlier LanceDB version of the table, schema and rows, its newest one. Later rows stay in versions between.
- */
+/** Rolls back: makes an earlier LanceDB version of the table, schema and rows, its newest one. Later rows stay in versions between. */
 export async function restoreVersion(table: Table, version: number): Promise<void> {
   try {
     await table.checkout(version)

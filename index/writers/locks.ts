@@ -56,7 +56,8 @@ const queues = new Map<string, LimitFunction>()
 
 /**
  * Serialises the writers of a table over all processes: upserts, deletes, commits of jobs, and changes of the alias. LanceDB's merge does
- * not detect a concurrent insert of the same ids, which would leave duplicate rows. It is written to the table live at that moment.
+ * not detect a concurrent insert of the same ids, which would leave duplicate rows. A change under the lock is written to the table that is
+ * live at that moment.
  * @throws overloaded if the lock is not acquired within a minute; index_missing if the folder has disappeared, during the work too
  */
 export function withWriterLock<T>(location: TableLocation, work: () => Promise<T>): Promise<T> {

@@ -8,7 +8,8 @@ import { f32Tensor, readTensor, toF32, withChanged } from '../checkpoint/weights
 import { invalid, unsupported } from '../errors.ts'
 
 /**
- * Where factors of a layer's channels apply: their maker is divided by them, their readers are multiplied: the layer computes the same.
+ * Where factors of a layer's channels apply: the module that makes the channels is divided by them, those that read them are multiplied, so
+ * that the layer computes the same.
  */
 const READ_BY: Readonly<Record<string, readonly string[]>> = {
   input_layernorm: ['self_attn.q_proj', 'self_attn.k_proj', 'self_attn.v_proj'],

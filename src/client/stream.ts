@@ -1,4 +1,4 @@
-/** Parses server-sent events (HTML standard, 9.2) as they arrive; nameless: `message`. Ending the iteration closes the connection. */
+/** Parses server-sent events (HTML standard, 9.2) as they arrive, `message` if nameless. Ending the iteration closes the connection. */
 export async function* serverEvents(body: ReadableStream<Uint8Array>) {
   let event = ''
   let data: string[] = []

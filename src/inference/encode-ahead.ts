@@ -61,9 +61,7 @@ function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): Coded
   return diskFull('CEPE_STATE_DISK_MB', `${problem}: raise CEPE_STATE_DISK_MB, or free space. ${kept}`)
 }
 
-/**
- * Stores the encoder states of new passages at each change of the table, after questions. A failure is logged, the next change retries.
- */
+/** Stores the encoder states of new passages at each change of the table, after questions. A failure is logged, the next change retries. */
 export function startAheadFollower(options: {
   readonly index: Pick<PassageIndex, 'count' | 'export' | 'refresh'>
   readonly reader: AheadEncoder

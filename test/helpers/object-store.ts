@@ -101,7 +101,7 @@ export async function startObjectStore(t: Test, { answerMs = 3000 } = {}): Promi
   return store
 }
 
-/** Port of the server, one for all tests of a process: each has addresses of its own. */
+/** Port of the server that the tests of a process share; no two of them use the same address. */
 let server: Promise<number> | undefined
 
 async function startServer(): Promise<number> {

@@ -24,7 +24,8 @@ interface AskContext {
 }
 
 /**
- * Asks one question in every setting, retrieving once. One that fails in a setting has no predictions: all settings share questions.
+ * Asks one question in every setting, retrieving once. A question that fails in one setting has no predictions, so that all settings are
+ * scored on the same questions.
  * @throws errors that concern more than this question (no index, an unreachable service)
  */
 async function askQuestion(question: EvalQuestion, context: AskContext): Promise<EvalRecord> {
@@ -147,9 +148,7 @@ function toPrediction({ method, k }: Setting, response: AnswerResponse): Predict
   }
 }
 
-/**
- * Samples the demonstrations of one question from the pool, never the question itself. Depends on seed and question only.
- */
+/** Samples the demonstrations of one question from the pool, never the question itself. Depends on seed and question only. */
 function chooseDemonstrations(pool: readonly EvalQuestion[], question: string, shots: number, seed: number): EvalQuestion[] {
   const asked = sameQuestion(question)
   const random = seededRandom('demonstrations', seed, asked)

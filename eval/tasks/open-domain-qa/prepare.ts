@@ -98,7 +98,10 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
   return { manifest, questions: [...asked, ...without], pool: train?.questions ?? [] }
 }
 
-/** The data of a run. Demonstrations: a separate file, or the questions; `train` has no test questions. @throws dataset_invalid */
+/**
+ * The data of a run: `source` of demonstrations is a separate file, or the questions themselves; `train` is it without test questions.
+ * @throws dataset_invalid
+ */
 async function readData(options: EvaluationOptions) {
   const { protocol, passages } = options
   const supplied = protocol.retrieval === 'supplied'

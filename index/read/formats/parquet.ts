@@ -70,7 +70,8 @@ function columnsOf(children: Column['children'], readsMetadata: boolean, shape: 
 
 /**
  * Reads rows of a Parquet file with the columns id (or _id) and text, and title, source and metadata if present, or with mapped columns;
- * uncompressed or compressed with Snappy, gzip, Zstandard, Brotli or LZ4. The directory is at its end: no streams.
+ * uncompressed or compressed with Snappy, gzip, Zstandard, Brotli or LZ4. The directory is at the end of the file, so streams are not
+ * supported.
  * @throws corpus_invalid for a damaged file, missing columns or too large groups of nested ones, payload_too_large for a bomb
  */
 export async function* readParquet(

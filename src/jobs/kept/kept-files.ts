@@ -29,7 +29,10 @@ const KeptSchema = Type.Object({
 /** An uploaded file that is kept for the passages of its source. */
 type Kept = Static<typeof KeptSchema>
 
-/** Uploaded files by table and source, deduplicated by content, named by hashes, never by names from an upload. One job writes. */
+/**
+ * Uploaded files by table and source, deduplicated by content. Files are named by hashes, never by names from an upload. Only jobs write
+ * here, one at a time.
+ */
 export class KeptFiles {
   readonly #folder: string
 

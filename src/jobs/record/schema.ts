@@ -75,7 +75,7 @@ export const JobOptionsSchema = Type.Object(
 )
 export type JobOptions = Static<typeof JobOptionsSchema>
 
-/** Share of a corpus's lines, or of a folder's files, that may be rejected. @param byDefault 1 for files: any number of them */
+/** Share of a corpus's lines, or of a folder's files, that may be rejected. @param byDefault 1 for files, all of which may be rejected */
 export function rejectedShare({ strict, max_rejected_share: share }: JobOptions, byDefault = 0.01): number {
   return strict === true ? 0 : (share ?? byDefault)
 }

@@ -176,7 +176,8 @@ export async function experts(
 }
 
 /**
- * Log-probability of every token of every continuation; the prompt is read once. Length-dependent rotary bases take the longest.
+ * Log-probability of every token of every continuation; the prompt is read once. For length-dependent rotary bases the text has the length
+ * of the longest continuation.
  */
 export async function score(
   model: StepModel,
