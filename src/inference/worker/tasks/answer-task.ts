@@ -131,8 +131,8 @@ function joined({ passages, attendedSentences }: AnswerRead, readings: readonly 
     ...(attendedSentences && { attended: passages.map((_, i) => (i === chosen ? sentence : null)) }),
     contextOf: passages.map((_, i) => encoded.indexOf(i)),
     contextTokenCounts: all.flatMap(({ contextTokenCounts }) => contextTokenCounts),
-    // An answer attended to its own passage only.
-    contextShares: encoded.includes(chosen) ? encoded.map((i) => (i === chosen ? 1 : 0)) : [],
+    // An answer attended to its own passage only, or to none where it is from a prompt.
+    contextShares: surest.answer.contextShares.length > 0 ? encoded.map((i) => (i === chosen ? 1 : 0)) : [],
     contexts: all.flatMap(({ contexts }) => contexts),
     inDecoder: passages.map((_, i) => readings[i]?.some(({ answer }) => answer.inDecoder.includes(true)) ?? false),
     promptTokens: sum(all.map(({ promptTokens }) => promptTokens)),
