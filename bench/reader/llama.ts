@@ -1,8 +1,9 @@
 /**
  * Compares the shipped pipeline with its decoder and adapters in llama.cpp: latency and exact match of answers about a corpus. The
- * pipeline retrieves k passages and answers as it is shipped, from stored encoder states (each question is asked once before it is timed);
- * llama.cpp has the same k passages in its prompt, best first. Questions are asked one at a time, in turns; ratios are of neighbouring
- * runs. A Python with llama-cpp-python, gguf and safetensors is named by --python or LLAMA_PYTHON; without one nothing is measured.
+ * pipeline retrieves k passages and answers as it is shipped, from stored encoder states (each question is asked once before it is
+ * timed), but without kept prompts, which would be of that question itself; llama.cpp has the same k passages in its prompt, best
+ * first. Questions are asked one at a time, in turns; ratios are of neighbouring runs. A Python with llama-cpp-python, gguf and
+ * safetensors is named by --python or LLAMA_PYTHON; without one nothing is measured.
  * Usage: llama.js [--python FILE] [--corpus FILE] [--questions FILE,FILE] [--count 200] [--k 10,20] [--threads 2]
  */
 import { spawn } from 'node:child_process'
@@ -154,7 +155,8 @@ function corpusName(): string {
 /** Service settings with a separate index for this benchmark. */
 function settings(): Partial<Record<keyof Config, unknown>> {
   const folder = path.join(packageRoot(), 'eval', 'runs', 'llama', corpusName())
-  return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS: options.text('corpus'), THREADS: options.integer('threads') }
+  const [CORPUS, THREADS] = [options.text('corpus'), options.integer('threads')]
+  return { INDEX_DIR: folder, JOBS_DIR: path.join(folder, 'jobs'), CORPUS, THREADS, PROMPT_CACHE_MB: 0 }
 }
 
 async function compare(services: Services, llama: Llama): Promise<string> {
