@@ -26,6 +26,6 @@ export function tableBytes(text: number, rows: number, dimension: number): numbe
 export async function requireSpace(folder: string, bytes: number, what: string): Promise<void> {
   const free = await storeOf(folder).freeBytes(folder)
   if (free >= bytes + MARGIN) return
-  const [needed, left] = [bytes, free].map((count) => `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`)
+  const [needed, left] = [Math.ceil((bytes + MARGIN) / 1e5), Math.floor(free / 1e5)].map((tenths) => `${tenths / 10} MB`)
   throw diskFull(folder, `${what} needs about ${needed} in ${folder}, where ${left} are free: free space, then resume.`)
 }

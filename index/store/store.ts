@@ -109,7 +109,7 @@ export interface Logs {
   /** Opens a log; idempotent. */
   begin(folder: string, name: string): Promise<void>
   end(folder: string, name: string): Promise<void>
-  /** Appends an entry, a JSON text on one line; durable when it resolves. After a lost response it may occur twice. */
+  /** Appends an entry, a JSON text on one line; durable when it resolves. After a lost response it may occur twice. Opens no ended log. */
   append(folder: string, name: string, entry: string): Promise<void>
   /** Returns a function that reads the entries added since its last call. */
   reader(folder: string, name: string): () => Promise<string[]>

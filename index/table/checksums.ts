@@ -71,7 +71,8 @@ export class Checksums {
   #lines = 0
   /** Lists read before, with their sizes. */
   readonly #read = new Map<string, number>()
-  readonly #recorded = new Map<string, ReadonlySet<string>>()
+  /** Of all processes, as of the last `read`. */
+  readonly recorded = new Map<string, Set<string>>()
   #later: Promise<void> = Promise.resolve()
 
   constructor(private readonly folder: string) {}
@@ -82,7 +83,7 @@ export class Checksums {
    * @returns false if it was: call again later
    */
   async add(paths: readonly string[], withLarge = true): Promise<boolean> {
-    const files = paths.map((path) => pathInTable(this.folder, path)).filter((file) => isChecked(file) && !this.#recorded.has(file))
+    const files = paths.map((path) => pathInTable(this.folder, path)).filter((file) => isChecked(file) && !this.recorded.has(file))
     const [small, large]: [string[], string[]] = [[], []]
     for (const file of files) (((await this.#sizeOf(file)) ?? 0) <= SMALL_BYTES ? small : large).push(file)
     if (withLarge && large.length > 0) this.#later = this.#later.then(() => this.#record(large)).catch(() => undefined)
@@ -94,7 +95,7 @@ export class Checksums {
 
   /** True if a checksum of the file is recorded, as of the last `read`. */
   has(path: string): boolean {
-    return this.#recorded.has(pathInTable(this.folder, path))
+    return this.recorded.has(pathInTable(this.folder, path))
   }
 
   /** Resolves when large files have their checksums too. */
@@ -103,19 +104,19 @@ export class Checksums {
   }
 
   async #record(files: readonly string[]): Promise<void> {
-    const found = new Map<string, ReadonlySet<string>>()
+    const found = new Map<string, string>()
     let lines = ''
     for (const file of files) {
       const sha256 = await orAbsent(sha256OfFile(join(this.folder, file)))
       if (sha256 === undefined) continue
-      found.set(file, new Set([sha256]))
+      found.set(file, sha256)
       lines += `\n${JSON.stringify({ file, sha256 })}`
     }
     if (lines === '') return
     await makeFolder(join(this.folder, CHECKSUMS))
     // Not fsynced: a line lost in a power failure leaves a file without checksum, not with a wrong one.
     await appendFile(join(this.folder, CHECKSUMS, this.#list), lines)
-    for (const [file, sums] of found) this.#recorded.set(file, sums)
+    for (const [file, sha256] of found) keptOrMade(this.recorded, file, () => new Set()).add(sha256)
     this.#lines += found.size
     if (this.#lines >= MOST_LINES) await this.#beginList()
   }
@@ -128,7 +129,7 @@ export class Checksums {
     this.#lines = 0
     let lines = ''
     for (const [file, sums] of own)
-      if ((await this.#sizeOf(file)) === undefined) this.#recorded.delete(file)
+      if ((await this.#sizeOf(file)) === undefined) this.recorded.delete(file)
       else for (const sha256 of sums) lines += `\n${JSON.stringify({ file, sha256 })}`
     await storeOf(old).files.write(join(this.folder, CHECKSUMS, this.#list), lines)
     await rm(old, { force: true })
@@ -142,7 +143,7 @@ export class Checksums {
       if (!name.endsWith(SUFFIX) || name === this.#list || size === undefined || this.#read.get(name) === size) continue
       this.#read.set(name, size)
       const own = await readList(path)
-      for (const [file, sums] of own) this.#recorded.set(file, sums)
+      for (const [file, sums] of own) for (const sha256 of sums) keptOrMade(this.recorded, file, () => new Set()).add(sha256)
       if (await this.#isForgotten(path, own)) await rm(path, { force: true })
     }
   }

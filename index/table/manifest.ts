@@ -157,13 +157,22 @@ export async function newestVersion(folder: string, recorded: ReadonlyMap<string
       const size = sizes?.get(file) ?? 0
       if (!(sizes ? size > 0 && [0, size].includes(bytes) : await isWhole(folder, file, bytes))) broken.push(file)
     })
-    for (const file of recorded.keys())
-      if (dirname(file) === VERSIONS && basename(file) < newest && !(sizes?.has(file) ?? (await exists(join(folder, file)))))
-        broken.push(file)
+    for (const file of laterThan(newest, recorded)) if (!(sizes?.has(file) ?? (await exists(join(folder, file))))) broken.push(file)
     // A compaction may have replaced the version in the meantime, and removed its files.
     if (broken.length > 0 && (await manifestFiles(folder))[0] !== newest) continue
     return { manifest, older, named, broken: broken.sort() }
   }
+}
+
+/** Paths of the recorded manifests of versions later than that of a manifest. */
+function laterThan(manifest: string, recorded: ReadonlyMap<string, unknown>): string[] {
+  return [...recorded.keys()].filter((file) => dirname(file) === VERSIONS && basename(file) < manifest)
+}
+
+/** True if the manifest of a version that was durable, later than the newest one, is missing. */
+export async function lacksVersion(folder: string, recorded: ReadonlyMap<string, unknown>): Promise<boolean> {
+  const [newest = ''] = await manifestFiles(folder)
+  return laterThan(newest, recorded).length > 0
 }
 
 /** True if a file has its size and ends as its format requires: after a power loss it can be empty, truncated or full of zeros. */

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path'
 import { syncPath } from '../../base/durable.ts'
 import { filesUnder } from '../../base/files.ts'
 import { storeOf } from '../store/store-of.ts'
-import { Checksums } from './checksums.ts'
+import { Checksums, readChecksums, type Recorded } from './checksums.ts'
 import { newestVersion, VERSIONS } from './manifest.ts'
 
 /**
@@ -36,6 +36,12 @@ export class TableSync {
   /** For a copy of a table, whose files have the checksums of the original. */
   static ofCopy(folder: string): TableSync {
     return new TableSync(folder)
+  }
+
+  /** The checksums that all processes have recorded. */
+  async recorded(): Promise<Recorded> {
+    await this.checksums?.read()
+    return this.checksums?.recorded ?? readChecksums(this.folder)
   }
 
   /** Resolves when everything written so far is durable. */

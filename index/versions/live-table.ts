@@ -5,6 +5,7 @@ import { allModels, type EmbeddingModel, type EmbedOf, type Models, type TableLo
 import { storeOf } from '../store/store-of.ts'
 import { createTable } from '../table/create.ts'
 import { connectForWriting, type Connection, prewarm, type Table, writing } from '../table/lance.ts'
+import { lacksVersion } from '../table/manifest.ts'
 import { type TableMetadata, writeModel } from '../table/metadata.ts'
 import { type Agreement, agreementWith } from '../table/sample.ts'
 import { TableSync } from '../table/table-sync.ts'
@@ -22,7 +23,7 @@ import {
   tableFolder,
 } from './alias.ts'
 import { fitModel, migratedMetadata, relatedModel, unfitSchema } from './compatibility.ts'
-import { damageOf, openStored, rolledBackAt } from './recover.ts'
+import { damageOf, openStored, requireWhole, rolledBackAt } from './recover.ts'
 
 /**
  * Makes an empty table and puts it behind a name; durable when it returns. To be called under the writer lock.
@@ -154,18 +155,22 @@ export class LiveTable {
   }
 
   /**
-   * Checks that the folder can be written to, unless read-only, and that no file of the table is missing or incomplete.
+   * Checks that the folder can be written to, unless read-only, and that alias, manifests and files of the table are sound by size and ending.
    * @returns when the table was last rolled back
    * @throws store_unavailable, index_missing, index_invalid
    */
   async check(): Promise<Date | undefined> {
     const { dir, readOnly } = this.options
-    const { storedAs } = (await this.getTexts()).table
+    const { table, sync } = await this.getTexts()
+    const { storedAs } = table
     if (readOnly !== true && !storeOf(dir).durable) await access(dir, constants.W_OK)
     const isFresh = storeOf(dir).slowReads && this.#whole?.storedAs === storedAs && performance.now() - this.#whole.at < WHOLE_MS
-    const damaged = isFresh ? undefined : await damageOf(dir, storedAs)
-    if (damaged !== undefined) throw damaged
-    if (!isFresh) this.#whole = { storedAs, at: performance.now() }
+    if (!isFresh) {
+      await readAlias(this.options)
+      const damaged = await damageOf(dir, storedAs, await sync.recorded())
+      if (damaged !== undefined) throw damaged
+      this.#whole = { storedAs, at: performance.now() }
+    }
     return rolledBackAt(dir, storedAs)
   }
 
@@ -250,6 +255,9 @@ export class LiveTable {
     const writable = storeOf(dir).locksCanBeLost ? { ...live, table: await this.#writable(live.table.storedAs) } : live
     // A merge reads the rows of its handle's version: it must be the newest.
     await writable.table.checkoutLatest()
+    // On top of the version before, a write would hide that the last one is lost.
+    const { storedAs } = live.table
+    if (await lacksVersion(tableFolder(dir, storedAs), await live.sync.recorded())) await requireWhole(dir, storedAs)
     return { ...writable, idle: live.table }
   }
 

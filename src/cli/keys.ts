@@ -4,7 +4,7 @@ import type { Config } from '../settings.ts'
 import type { KeyRecord } from '../keys/record.ts'
 import { loadConfig } from './program/run-program.ts'
 import { wholeNumber } from './program/options.ts'
-import { print, say } from './program/shown.ts'
+import { counted, print, say } from './program/shown.ts'
 
 interface AddOptions {
   readonly admin?: boolean
@@ -96,8 +96,8 @@ function line(record: KeyRecord, questions: number): string {
   return [
     `${name}  ${role}`,
     `made ${created.slice(0, 10)}`,
-    `${questions}${perDay === undefined ? '' : ` of ${perDay}`} questions today`,
-    ...(perMinute === undefined ? [] : [`${perMinute} requests a minute`]),
+    perDay === undefined ? `${counted(questions, 'question')} today` : `${questions} of ${counted(perDay, 'question')} today`,
+    ...(perMinute === undefined ? [] : [`${counted(perMinute, 'request')} a minute`]),
     ...(collections === undefined ? [] : [`collections ${collections.join(' ')}`]),
     ...(revoked === undefined ? [] : [`revoked ${revoked.slice(0, 10)}`]),
   ].join(', ')

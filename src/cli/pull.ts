@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { megabytes } from '../service/follow-job.ts'
 import { invalidOption } from '../../base/errors.ts'
 import { createProgress } from './program/progress.ts'
-import { print, say } from './program/shown.ts'
+import { counted, print, say } from './program/shown.ts'
 
 /** `cepe pull`: fetches a checkpoint from a hub. */
 export function pullCommand(): Command {
@@ -25,6 +25,6 @@ export function pullCommand(): Command {
         onProgress: ({ done, total, name: file }) => progress.update(megabytes(done), megabytes(total), file),
         onWarning: (message) => say(`warning: ${message}`),
       }).finally(() => progress.stop())
-      await print(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${files.length} files, ${megabytes(bytes)} MB\n`)
+      await print(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${counted(files.length, 'file')}, ${megabytes(bytes)} MB\n`)
     })
 }

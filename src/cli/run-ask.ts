@@ -16,7 +16,7 @@ import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import { forReading } from '../service/storage.ts'
 import { createProgress } from './program/progress.ts'
-import { print, say } from './program/shown.ts'
+import { counted, print, say } from './program/shown.ts'
 
 /** Longest line of a file. */
 const LINE_BYTES = 16 * 2 ** 20
@@ -172,6 +172,6 @@ function details(response: AnswerResponse): string {
     return `  ${rank}. ${title} (${role}${share}): ${text}`
   })
   const likely = probability === null ? '' : `${Math.round(100 * probability)} % likely right, `
-  const sure = `${cutOff(response)}${likely}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${evidence.length} passages:`
+  const sure = `${cutOff(response)}${likely}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${counted(evidence.length, 'passage')}:`
   return [sure, ...lines, ''].join('\n')
 }

@@ -14,7 +14,7 @@ import { documentDefaults, readerOptions } from '../service/models.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { createProgress } from './program/progress.ts'
-import { print } from './program/shown.ts'
+import { counted, print } from './program/shown.ts'
 
 /** Characters of a chunk shown without --json. */
 const SHOWN_CHARACTERS = 200
@@ -78,7 +78,7 @@ function readable(response: DocumentResponse): string {
   const unread = `${document.unread} characters were not read: they fit the question less, or the model takes no more. \`cepe index add\` and \`cepe ask\` search all of it.`
   return [
     answer === '' ? '(no answer)' : answer,
-    `${cutOff(response)}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${document.tokens} tokens in ${document.chunks} chunks:`,
+    `${cutOff(response)}confidence ${confidence.toFixed(2)}, ${Math.round(timings_ms.total)} ms, ${counted(document.tokens, 'token')} in ${counted(document.chunks, 'chunk')}:`,
     ...lines,
     ...(document.unread === 0 ? [] : [unread]),
     '',

@@ -80,8 +80,8 @@ await t.test('a text file is a document, or a table where it begins as one; fold
   await mkdir(file('sounds'))
   await writeFile(file('sounds/a.flac'), 'fLaC')
   const check = (...args: string[]) => runCli(['index', 'add', ...args, '--check'], env)
-  t.match((await check(file('note.txt'))).stdout, /1 file readable, 1 passages/)
-  t.match((await check(file('table.txt'))).stdout, /table\.txt: 1 lines, 0 rejected, 1 passages/)
+  t.match((await check(file('note.txt'))).stdout, /1 file readable, 1 passage/)
+  t.match((await check(file('table.txt'))).stdout, /table\.txt: 1 line, 0 rejected, 1 passage/)
   t.match((await check(file('sounds'))).stderr, /sounds holds neither tables .* nor documents/)
   t.match(await check(file('sounds/a.flac')), {
     code: 1,

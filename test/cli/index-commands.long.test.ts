@@ -24,7 +24,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.equal(checked.code, 1, checked.stderr)
   t.match(
     checked.stdout,
-    /line 4: missing_column: .*\n.*a\.csv: 3 lines, 1 rejected, 2 passages, .*a job would fail\n.*b\.json: 1 lines, .*fit to index/,
+    /line 4: missing_column: .*\n.*a\.csv: 3 lines, 1 rejected, 2 passages, .*a job would fail\n.*b\.json: 1 line, .*fit to index/,
   )
   t.match(await index('status'), { code: 0, stdout: /There is no collection/ }, 'checking writes nothing')
 
@@ -47,7 +47,7 @@ await t.test('a corpus in several files: checked, indexed, listed by source, exp
   t.equal((await index('delete', '--source', 'a.csv')).stdout, '2 passages deleted\n')
   t.equal((await index('sources')).stdout, '1\tb.json\n')
   t.match((await index('snapshot', 'list')).stdout, /^whole\t\S+\t3 passages\t\d+ kB freed if deleted\tcontriever@/)
-  t.match(await index('alias', 'passages', '--table', 'other'), { code: 0, stdout: 'other: 1 passages, as in passages\n' })
+  t.match(await index('alias', 'passages', '--table', 'other'), { code: 0, stdout: 'other: 1 passage, as in passages\n' })
   t.match(await index('snapshot', 'restore', 'whole'), { code: 0, stdout: 'passages: 3 passages, restored from whole\n' })
   t.equal((await index('sources')).stdout, '2\ta.csv\n1\tb.json\n')
   t.match(await index('snapshot', 'delete', 'whole'), { code: 0 })
@@ -77,16 +77,16 @@ await t.test('commands that read work in a folder that cannot be written to, and
   const uid = process.getuid?.() === 0 ? { uid: 65_534 } : {}
   const run = (...args: string[]) => finished(spawn(process.execPath, [CLI, ...args], { env: { ...bareEnvironment(), ...env }, ...uid }))
   for (const [args, stdout] of [
-    [['index', 'status'], /^collection passages: 1 passages[^]*done {2}a\.csv/],
+    [['index', 'status'], /^collection passages: 1 passage[^]*done {2}a\.csv/],
     [['index', 'status', job], /"state": "done"/],
     [['index', 'sources'], /^1\ta\.csv\n$/],
     [['index', 'export'], /^\{"id":"1"/],
     [['index', 'report', job], /^$/],
     [['index', 'snapshot', 'list'], /^whole\t/],
-    [['index', 'verify'], /^passages: 1 passages, \d+ files as they were committed/],
-    [['index', 'compact', '--dry-run'], /^passages: 1 fragments/],
-    [['index', 'cleanup', '--dry-run'], /^passages: 1 fragments/],
-    [['index', 'add', file, '--check'], /1 passages.*fit to index\n$/],
+    [['index', 'verify'], /^passages: 1 passage, \d+ files as committed/],
+    [['index', 'compact', '--dry-run'], /^passages: 1 fragment/],
+    [['index', 'cleanup', '--dry-run'], /^passages: 1 fragment/],
+    [['index', 'add', file, '--check'], /1 passage.*fit to index\n$/],
     [['migrate', '--dry-run'], /nothing to do/],
     [['ask', 'What is the capital?'], /Canberra, the capital/],
   ] as const)
@@ -130,7 +130,7 @@ await t.test('control characters of a corpus break no line of the output', async
     [path_, '3'],
   ] as const)
     t.match(JSON.parse((await index('export', '--source', source)).stdout), { id }, 'a source is named as it is shown')
-  t.match(await index('delete', '--source', escaped), { code: 0, stdout: '1 passages deleted\n' })
+  t.match(await index('delete', '--source', escaped), { code: 0, stdout: '1 passage deleted\n' })
   t.match(await index('add', path.join(dir, 'no\u001bne')), { code: 1, stderr: /no\\u001bne does not exist/ })
 })
 
@@ -151,7 +151,7 @@ await t.test('options that contradict each other are refused, and none is ignore
       args.join(' '),
     )
   t.match(await runCli(['index', 'plan', file, '--out', out, '--strict'], env), { code: 1, stderr: /1 of 201 lines/ })
-  t.match(await runCli(['index', 'plan', file, '--out', out], env), { code: 0, stdout: /200 passages .*1 lines rejected/ })
+  t.match(await runCli(['index', 'plan', file, '--out', out], env), { code: 0, stdout: /200 passages .*1 line rejected/ })
 })
 
 await t.test('a job that reaches the limit of file sizes stops with the remedy, keeps what is there and resumes', async (t) => {

@@ -22,7 +22,7 @@ await t.test('of several files each problem is said with its file, and the other
   t.match(checked, {
     code: 1,
     stdout:
-      /a\.tsv: The file is empty.*a job would fail\n.*b\.tsv: 1 lines.*fit to index\n1 file fit to index; 1 left out: 1 \.csv \(symbolic link\)\n$/,
+      /a\.tsv: The file is empty.*a job would fail\n.*b\.tsv: 1 line.*fit to index\n1 file fit to index; 1 left out: 1 \.csv \(symbolic link\)\n$/,
   })
   const strict = await runCli(['index', 'add', path.join(dir, 'corpus'), '--strict'], env)
   t.match(strict, { code: 1, stderr: /Not started: .*b\.tsv\n.*\(a\.tsv\) has failed: The file is empty/ })

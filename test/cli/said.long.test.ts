@@ -50,12 +50,12 @@ t.test('a source without passages is an error where one is named, and a collecti
   const index = (...args: string[]) => runCli(['index', ...args], env)
   await mkdir(path.join(dir, 'corpus'))
   await writeFile(path.join(dir, 'corpus', 'a.csv'), 'id,text\n1,"Canberra, the capital"\n')
-  t.match(await index('add', path.join(dir, 'corpus'), '--collection', 'towns'), { code: 0, stdout: /passages in the collection/ })
+  t.match(await index('add', path.join(dir, 'corpus'), '--collection', 'towns'), { code: 0, stdout: /1 passage in the collection/ })
   await writeFile(path.join(dir, 'bad.csv'), 'id,text\n1\n')
   await index('add', path.join(dir, 'bad.csv'), '--collection', 'rivers')
   const { stdout } = await index('status', '--collection', 'towns')
-  t.match(stdout, /^collection towns: 1 passages/)
-  t.match(stdout, / done {2}a\.csv {2}.*; 1 passages in the collection towns\n/, 'jobs of all collections, which each line names')
+  t.match(stdout, /^collection towns: 1 passage,/)
+  t.match(stdout, / done {2}a\.csv {2}.*; 1 passage in the collection towns\n/, 'jobs of all collections, which each line names')
   t.match(stdout, / failed {2}bad\.csv {2}.*; collection rivers: /)
   for (const command of ['delete', 'export'])
     t.match(await index(command, '--source', 'nope', '--collection', 'towns'), {
@@ -64,7 +64,7 @@ t.test('a source without passages is an error where one is named, and a collecti
       stderr: /no passages from "nope" in the collection towns/,
     })
   t.match(await index('sources', '--table', 'towns'), { code: 0, stdout: '1\ta.csv\n' }, 'the earlier name of the option')
-  t.match(await index('delete', '--source', 'a.csv', '--collection', 'towns'), { code: 0, stdout: '1 passages deleted\n' })
+  t.match(await index('delete', '--source', 'a.csv', '--collection', 'towns'), { code: 0, stdout: '1 passage deleted\n' })
   t.match(await index('sources', '--collection', 'nope'), { code: 1, stderr: /There is no collection "nope"/ })
 })
 

@@ -43,6 +43,6 @@ await t.test('tables of other shapes, from the command line: an FAQ, one without
   await writeFile(file('folder/b.tsv'), 'body\nThe second.\n')
   t.match(await add(file('folder'), '--columns', 'text=body', '--ids', 'line', '--check'), {
     code: 0,
-    stdout: /a\.tsv: 1 lines, 0 rejected/,
+    stdout: /a\.tsv: 1 line, 0 rejected/,
   })
 })

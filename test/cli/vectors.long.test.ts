@@ -64,12 +64,12 @@ await t.test(
     t.match(await give('--made-by', 'facebook/contriever', '--same-model'), {
       code: 1,
       stdout: `${place}: vectors of 2 shards written, 0 had theirs; 44 passages compared, least cosine 1.0000\n`,
-      stderr: /10 passages have no vector \("p50", "p51", "p52", \.\.\.\): 1 shards were skipped/,
+      stderr: /No vector is given for 10 passages \("p50", "p51", "p52", \.\.\.\): 1 shard skipped/,
     })
     await write(rows)
     t.match(await give('--made-by', 'facebook/contriever', '--same-model'), {
       code: 0,
-      stdout: /vectors of 1 shards written, 2 had theirs/,
+      stdout: /vectors of 1 shard written, 2 had theirs/,
     })
     t.match(await run(['index', 'commit', place, '--replace']), { code: 0, stdout: /60 passages in the collection/ })
     t.same(await storedRows(path.join(dir, 'index')), await storedRows(path.join(dir, 'embedded')))

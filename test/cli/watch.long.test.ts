@@ -39,7 +39,7 @@ await t.test('a watched folder: what changes is indexed, a run that fails ends n
   await rm(path.join(docs, 'lamp.md'))
   await writeFile(path.join(docs, 'ports.tsv'), 'id\ttext\np\tThe port is open.\n')
   await runs(4)
-  t.match(printed.stdout(), /done {2}ports\.tsv {2}1\/1[^]*1 gone \(1 passages deleted\)/)
+  t.match(printed.stdout(), /done {2}ports\.tsv {2}1\/1[^]*1 gone \(1 passage deleted\)/)
   child.kill('SIGTERM')
   t.equal((await closed)[0], 0, printed.stderr())
   t.match(printed.stdout(), /Watching has ended/)

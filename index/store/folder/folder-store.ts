@@ -126,10 +126,11 @@ const folderLogs: Logs = {
   end: (folder, name) => rm(pathOf(folder, name), { force: true }),
 
   async append(folder, name, entry) {
-    await using file = await open(pathOf(folder, name), 'a')
+    // Not created: a log that has ended stays removed.
+    await using file = await orAbsent(open(pathOf(folder, name), constants.O_WRONLY | constants.O_APPEND))
     // Begins with a newline, so that an entry after a torn one is valid.
-    await file.appendFile(`\n${entry}`).catch(inFolder(folder))
-    await file.datasync()
+    await file?.appendFile(`\n${entry}`).catch(inFolder(folder))
+    await file?.datasync()
   },
 
   reader(folder, name) {

@@ -16,7 +16,7 @@ import { describeFiles } from '../../jobs/sources/summary.ts'
 import { takeFiles } from '../../jobs/sources/take.ts'
 import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
-import { print, shown } from '../program/shown.ts'
+import { counted, print, shown } from '../program/shown.ts'
 import type { Source } from './corpus-files.ts'
 
 const MB = 1e6
@@ -58,7 +58,7 @@ async function checkTable(file: string, checking: Checking, verdict: typeof FAIL
   const report = await reported(file, checkItems(items, rejectedShare(options), checking), verdict)
   if (report === undefined) return undefined
   for (const { line: at, reason, detail } of report.rejects) printLine(`line ${at}: ${reason}: ${detail}`)
-  const passes = conclude(file, `${report.read} lines, ${report.rejected} rejected`, report, verdict)
+  const passes = conclude(file, `${counted(report.read, 'line')}, ${report.rejected} rejected`, report, verdict)
   return passes ? { indexed: 1, left_out: [] } : undefined
 }
 
@@ -125,7 +125,7 @@ async function reported<Found>(file: string, checking: Promise<Found>, verdict =
 function conclude(file: string, found: string, { accepted, bytes, passes, warnings }: CheckReport, verdict = FAILS): boolean {
   for (const warning of warnings) printLine(`${file}: ${warning}`)
   const size = `about ${Math.ceil(bytes / MB)} MB in the index`
-  printLine(`${file}: ${found}, ${accepted} passages, ${size}: ${passes ? 'fit to index' : verdict.words}`)
+  printLine(`${file}: ${found}, ${counted(accepted, 'passage')}, ${size}: ${passes ? 'fit to index' : verdict.words}`)
   if (!passes && verdict.fails) process.exitCode = 1
   return passes
 }

@@ -5,7 +5,7 @@ import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { exportLines } from '../../../index/read/contract.ts'
 import { createProgress } from '../program/progress.ts'
-import { print, quoted, unquoted } from '../program/shown.ts'
+import { counted, print, quoted, unquoted } from '../program/shown.ts'
 import { changingCommand, indexingCommand } from './jobs.ts'
 
 const KB = 1000
@@ -16,19 +16,19 @@ const snapshots = () => import('../../../index/snapshots/snapshots.ts')
 export function snapshotCommands() {
   const create = changingCommand('create', 'create a snapshot of the collection', async ({ index }, [name = '']) => {
     const { rows } = await (await snapshots()).createSnapshot(name, index)
-    return `${name}: snapshot of ${rows} passages created\n`
+    return `${name}: snapshot of ${counted(rows, 'passage')} created\n`
   })
   const list = indexingCommand('list', 'list the snapshots of the collection', async ({ index }) =>
     (await (await snapshots()).listSnapshots(index))
       .map(
         ({ name, created_at, rows, bytes, model, problem }) =>
-          `${name}\t${problem?.message ?? `${created_at}\t${rows} passages\t${Math.round(bytes / KB)} kB freed if deleted\t${model}`}\n`,
+          `${name}\t${problem?.message ?? `${created_at}\t${counted(rows ?? 0, 'passage')}\t${Math.round(bytes / KB)} kB freed if deleted\t${model}`}\n`,
       )
       .join(''),
   )
   const restore = changingCommand('restore', 'replace the collection with a snapshot', async ({ index }, [name = '']) => {
     const { restoreSnapshot } = await snapshots()
-    return `${index.table}: ${await restoreSnapshot(name, index)} passages, restored from ${name}\n`
+    return `${index.table}: ${counted(await restoreSnapshot(name, index), 'passage')}, restored from ${name}\n`
   })
   const remove = changingCommand('delete', 'remove a snapshot', async ({ index }, [name = '']) => {
     await (await snapshots()).deleteSnapshot(name, index)
@@ -36,7 +36,7 @@ export function snapshotCommands() {
   })
   const alias = changingCommand('alias', 'serve a copy of another collection', async ({ index }, [name = '']) => {
     const { switchTable } = await import('../../../index/snapshots/replace.ts')
-    return `${index.table}: ${await switchTable(name, index)} passages, as in ${name}\n`
+    return `${index.table}: ${counted(await switchTable(name, index), 'passage')}, as in ${name}\n`
   })
   const verifying = 'read the whole collection and verify the checksums of its files'
   const verify = indexingCommand('verify', verifying, async ({ index, readOnly }) => {
@@ -44,9 +44,9 @@ export function snapshotCommands() {
     const progress = createProgress('Verifying', 'kB')
     const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))
     const { passages, files, bytes, recorded, unrecorded } = await verifyIndex(index, show, readOnly).finally(() => progress.stop())
-    const first = recorded === 0 ? '' : `; ${recorded} files had no checksum and have one now`
-    const without = unrecorded === 0 ? '' : `; ${unrecorded} files without a checksum were only read: none is recorded here`
-    return `${index.table}: ${passages} passages, ${files} files as they were committed (${Math.round(bytes / KB)} kB)${first}${without}\n`
+    const first = recorded === 0 ? '' : `; the checksums of ${counted(recorded, 'file')} were missing and are recorded now`
+    const without = unrecorded === 0 ? '' : `; only read, without a checksum: ${counted(unrecorded, 'file')}; none is recorded here`
+    return `${index.table}: ${counted(passages, 'passage')}, ${counted(files, 'file')} as committed (${Math.round(bytes / KB)} kB)${first}${without}\n`
   })
   const snapshot = new Command('snapshot').description('create, list, restore and delete snapshots of a collection').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))
@@ -73,7 +73,7 @@ export function contentsCommands() {
   )
   const remove = changingCommand('delete', 'delete all passages from a source', async ({ index }, _, { source = '' }) => {
     await requireSource(index, source)
-    return `${await index.delete({ source })} passages deleted\n`
+    return `${counted(await index.delete({ source }), 'passage')} deleted\n`
   })
   return {
     report: report.argument('<job>'),

@@ -12,7 +12,7 @@ import { cancel, changingCommand, follow, indexingCommand, listed, type Options,
 import { collectionOption } from '../program/options.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
-import { print } from '../program/shown.ts'
+import { counted, print } from '../program/shown.ts'
 
 const REEMBED = 're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified'
 
@@ -67,10 +67,10 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       const replaced = await removeReplaced({ dir, table }, jobsDir(config), models)
       const { before, after } = await compactionCommand({ dir, table, task, keepMs: minutes * 60_000, dryRun })
       const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: typeof before): string =>
-        `${fragments} fragments (${surplus} to compact), ${oldVersions} expired versions, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
+        `${counted(fragments, 'fragment')} (${surplus} to compact), ${counted(oldVersions, 'expired version')}, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
       const lines = [`${table}: ${shown(before)}`, ...(after === undefined ? [] : [`now: ${shown(after)}`])]
       if (replaced.before.length > replaced.after.length)
-        lines.push(`${replaced.before.length - replaced.after.length} replaced tables removed`)
+        lines.push(`${counted(replaced.before.length - replaced.after.length, 'replaced table')} removed`)
       await print(`${[...lines, ...replacedLine(replaced.after)].join('\n')}\n`)
     })
 }
@@ -99,7 +99,7 @@ async function status({ index, jobs }: Indexing, [id]: readonly string[]): Promi
 function described({ table, rows, version, kind, recall, questionRecall, model }: IndexInfo): string {
   const questions = questionRecall === null ? '' : `, of questions ${questionRecall.toFixed(3)}`
   const found = recall === null ? '' : ` (recall@10 ${recall.toFixed(3)}${questions})`
-  return `collection ${table}: ${rows} passages, version ${version}, ${kind} search${found}, ${model}`
+  return `collection ${table}: ${counted(rows, 'passage')}, version ${version}, ${kind} search${found}, ${model}`
 }
 
 /** `cepe index encode-ahead`: Ctrl-C leaves what is stored, and another run resumes from there. */
@@ -122,7 +122,7 @@ function encodeAheadCommand(): Command {
         (signal) => encodeIndexAhead({ ...encoding, onProgress, signal }),
         () => 'Interrupted: stored states are kept; run the command again to resume.',
       ).finally(() => progress.stop())
-      await print(`${done} passages have states on the disk: ${stored} new ones of ${megabytes(bytes)} MB\n`)
+      await print(`states of ${counted(done, 'passage')} on the disk: ${stored} new, of ${megabytes(bytes)} MB\n`)
     })
 }
 

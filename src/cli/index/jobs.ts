@@ -8,7 +8,7 @@ import { interruptible, interruptibleAtOnce } from '../program/interrupted.ts'
 import { collectionOption } from '../program/options.ts'
 import { loadConfig, loadWritingConfig } from '../program/run-program.ts'
 import { createProgress } from '../program/progress.ts'
-import { print, say, shown } from '../program/shown.ts'
+import { counted, print, say, shown } from '../program/shown.ts'
 
 /** What a command does: embed passages (the retriever is built or verified), change the index, only read it, or check what would be embedded. */
 type Need = 'embeds' | 'changes' | 'reads' | 'checks'
@@ -78,7 +78,7 @@ function leftOf({ id, source, counters: { committed, accepted } }: Job, table: s
   const kept =
     committed === 0
       ? `nothing of ${source.name} is committed yet`
-      : `${committed} of ${accepted} passages of ${source.name} are committed and kept`
+      : `${committed} of ${counted(accepted, 'passage')} of ${source.name} committed and kept`
   return `Interrupted: ${kept}. The job resumes when the service starts again, or with: cepe index resume ${id}${table === undefined ? '' : ` --collection ${table}`}`
 }
 
@@ -116,7 +116,7 @@ export async function cancel(jobs: Jobs, id: string): Promise<string> {
 function line({ id, table, state, source, counters, files, result, error }: Job): string {
   const { committed, accepted, skipped, rejected } = counters
   const outcome = result
-    ? `; ${result.rows} passages in the collection ${table}`
+    ? `; ${counted(result.rows, 'passage')} in the collection ${table}`
     : `; collection ${table}${error ? `: ${error.message}` : ''}`
   const rejects = files === undefined ? `${rejected} rejected` : describeFiles(files)
   return shown(`${id}  ${state}  ${source.name}  ${committed}/${accepted} committed, ${skipped} unchanged, ${rejects}${outcome}`)

@@ -9,7 +9,7 @@ import type { Named } from '../../../index/vectors/given.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { collectionOption, decimal, wholeNumber } from '../program/options.ts'
 import { createProgress } from '../program/progress.ts'
-import { print, say, shown } from '../program/shown.ts'
+import { counted, print, say, shown } from '../program/shown.ts'
 import { loadConfig } from '../program/run-program.ts'
 import { follow, withIndexing } from './jobs.ts'
 import { jobOptions, type ReadingOptions, withReadingOptions } from './reading-options.ts'
@@ -63,13 +63,13 @@ export function vectorsCommand(): Command {
       ).finally(() => Object.values(bars).forEach((bar) => bar.stop()))
       const least = compared === 0 ? '' : `, least cosine ${leastCosine.toFixed(4)}`
       await print(
-        `${shardDir.folder}: vectors of ${written} shards written, ${present} had theirs; ${compared} passages compared${least}\n`,
+        `${shardDir.folder}: vectors of ${counted(written, 'shard')} written, ${present} had theirs; ${counted(compared, 'passage')} compared${least}\n`,
       )
-      if (foreign.count > 0) say(`${foreign.count} vectors are of passages that are not in the plan (${named(foreign)}): ignored.`)
+      if (foreign.count > 0) say(`${counted(foreign.count, 'vector')} of passages that are not in the plan (${named(foreign)}): ignored.`)
       if (missing.count === 0) return
       process.exitCode = 1
       say(
-        `${missing.count} passages have no vector (${named(missing)}): ${missing.shards} shards were skipped. Provide files with them, all of one shard at once, or run \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.`,
+        `No vector is given for ${counted(missing.count, 'passage')} (${named(missing)}): ${counted(missing.shards, 'shard')} skipped. Provide files with them, all of one shard at once, or run \`cepe index pending ${shardDir.folder} | cepe embed-worker ${shardDir.folder}\`.`,
       )
     })
 }
@@ -110,7 +110,9 @@ export function planCommand(): Command {
         shardRows,
       }).finally(() => progress.stop())
       const { accepted, rejected, shard_rows } = shardDir.plan
-      await print(`${shardDir.folder}: ${accepted} passages in ${shard_rows.length} shards, ${rejected} lines rejected\n`)
+      await print(
+        `${shardDir.folder}: ${counted(accepted, 'passage')} in ${counted(shard_rows.length, 'shard')}, ${counted(rejected, 'line')} rejected\n`,
+      )
     })
 }
 

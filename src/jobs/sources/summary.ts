@@ -93,5 +93,9 @@ export function describeFiles({ indexed, left_out: leftOut, gone }: Files, verb 
   )
   const count = `${indexed} ${indexed === 1 ? 'file' : 'files'} ${verb}`
   const left = total === 0 ? '' : `; ${total} left out: ${said.join(', ')}`
-  return count + left + (gone === undefined ? '' : `; ${gone.files} gone (${gone.passages} passages deleted)`)
+  return (
+    count +
+    left +
+    (gone === undefined ? '' : `; ${gone.files} gone (${gone.passages} ${gone.passages === 1 ? 'passage' : 'passages'} deleted)`)
+  )
 }

@@ -147,6 +147,9 @@ for (const { name, options, open } of STORES) {
     await logs.end(folder, 'b')
     await logs.end(folder, 'b')
     t.same(await logs.names(folder), ['a'])
+    // A writer that listed the logs before the end.
+    await logs.append(folder, 'b', '{"n": 4}')
+    t.same(await logs.names(folder), ['a'], 'an ended log is not open again')
   })
 
   await t.test(`${name} survives a process that is killed at its work`, options, async (t) => {

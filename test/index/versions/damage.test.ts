@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { execFile } from 'node:child_process'
-import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { filesUnder } from '../../../base/files.ts'
@@ -214,4 +214,66 @@ await t.test('a file that is lost while the table serves', async (t) => {
   t.equal(await index.count(), 40)
   for (const file of await filesUnder(join(folder, 'data'))) await rm(file)
   await t.rejects(index.list({ limit: 50 }), { code: 'index_invalid', message: /"good"/ })
+})
+
+/** Damage to a served table by which acknowledged passages, or its name, are lost, and which no search notices. */
+const UNNOTICED: Readonly<Record<string, (dir: string, newest: string, older: string) => Promise<void>>> = {
+  'its newest version is gone': (_dir, newest) => rm(newest),
+  'its newest version is overwritten by the one before': (_dir, newest, older) => copyFile(older, newest),
+  'a byte of its newest version has changed': async (_dir, newest) => {
+    const bytes = await readFile(newest)
+    bytes[bytes.length - 1 - 16] = (bytes[bytes.length - 1 - 16] ?? 0) ^ 4
+    await writeFile(newest, bytes)
+  },
+  'its alias is empty': (dir) => writeFile(join(dir, 'passages.alias.json'), ''),
+  'its alias is a folder': async (dir) => {
+    await rm(join(dir, 'passages.alias.json'))
+    await mkdir(join(dir, 'passages.alias.json'))
+  },
+}
+
+for (const [what, damage] of Object.entries(UNNOTICED))
+  for (const readOnly of [false, true])
+    await t.test(`a ${readOnly ? 'replica' : 'service'} is not ready, as index verify finds: ${what}`, async (t) => {
+      const dir = await tempDir(t)
+      const folder = await madeIn(t, dir)
+      const index = await openIndex({
+        dir,
+        model: hashEmbedding,
+        compactAfter: 1e6,
+        onWarning: () => undefined,
+        readOnly,
+        consistencyMs: 0,
+      })
+      t.teardown(() => index.close())
+      const { index: writer } = readOnly ? await opened(t, dir) : { index }
+      await writer.upsert([{ id: 'last', title: '', text: 'last' }], await embed(['last']))
+      t.match(await readinessOf({ index }), [{ ok: true, detail: /41 passages/ }])
+      const [newest = '', older = ''] = (await manifestsIn(folder)).map((name) => join(folder, '_versions', name))
+      await damage(dir, newest, older)
+      const found = await verifyIndex({ dir, table: 'passages' }).then(
+        () => 'nothing',
+        (error: Error) => error.message,
+      )
+      t.match(found, /is missing, incomplete or changed|is damaged|is no file that can be read/)
+      const [check] = await readinessOf({ index })
+      t.match(check, { ok: false, detail: found })
+    })
+
+await t.test('nothing is written on top of an earlier version while a later one is lost', async (t) => {
+  const dir = await tempDir(t)
+  const folder = await madeIn(t, dir)
+  const { index } = await opened(t, dir)
+  await index.upsert([{ id: 'last', title: '', text: 'last' }], await embed(['last']))
+  const [newest = ''] = await manifestsIn(folder)
+  const manifest = join(folder, '_versions', newest)
+  const whole = await readFile(manifest)
+  await rm(manifest)
+  const expected = { code: 'index_invalid', message: new RegExp(`${newest} of the table "passages" is missing`) }
+  await t.rejects(index.upsert([{ id: 'next', title: '', text: 'next' }], await embed(['next'])), expected)
+  await t.rejects(index.delete(['p1']), expected)
+  await writeFile(manifest, whole)
+  await index.upsert([{ id: 'next', title: '', text: 'next' }], await embed(['next']))
+  t.equal(await index.count(), 42)
+  t.match(await verifyIndex({ dir, table: 'passages' }), { passages: 42 })
 })
