@@ -21,12 +21,10 @@ const AdapterSchema = Type.Object({
   r: Rank,
   lora_alpha: Type.Number(),
   use_rslora: orNull(Type.Boolean()),
+  alora_invocation_tokens: orNull(Type.Array(Type.Integer())),
   rank_pattern: orNull(Type.Record(Type.String(), Rank)),
   alpha_pattern: orNull(Type.Record(Type.String(), Type.Number())),
-  use_dora: orNull(Type.Boolean()),
   bias: orNull(Type.String()),
-  lora_bias: orNull(Type.Boolean()),
-  fan_in_fan_out: orNull(Type.Boolean()),
   modules_to_save: orNull(Type.Array(Type.String())),
   layer_replication: orNull(Type.Array(Type.Unknown())),
   init_lora_weights: orNull(Type.Union([Type.Boolean(), Type.String()])),
@@ -42,20 +40,24 @@ function refuse(field: string, actual: unknown, remedy: string): never {
   throw unsupported(`${ADAPTER_CONFIG_FILE}: ${field} is ${JSON.stringify(actual)}, which is not merged; ${remedy}`, field)
 }
 
-/** Initialisations that change the base, which the adapter's folder does not contain. */
-const CHANGES_BASE = /^(?:pissa|olora|corda|loftq)/
+/** Initialisations by name that leave the base as it is; others change it, and the adapter's folder does not contain the changed one. */
+const KEEPS_BASE = ['gaussian', 'eva', 'orthogonal']
+/** A variant that is on, of which only rank-stabilised scaling is computed. */
+const VARIANT = /^use_(?!rslora$)/
 
 function checkKind(raw: Static<typeof AdapterSchema>): void {
   if (raw.peft_type !== 'LORA') refuse('peft_type', raw.peft_type, 'supported is "LORA": merge it with PEFT and build the merged folder')
   const merge = 'merge it with PEFT and build the merged folder'
-  for (const field of ['use_dora', 'lora_bias', 'fan_in_fan_out'] as const) if (raw[field] === true) refuse(field, true, merge)
+  const isOn = ([field, value]: [string, unknown]) => value === true && (VARIANT.test(field) || /^lora_bias$|^fan_in_fan_out$/.test(field))
+  const [on] = Object.entries(raw).find(isOn) ?? []
+  if (on !== undefined) refuse(on, true, merge)
   if ((raw.bias ?? 'none') !== 'none') refuse('bias', raw.bias, merge)
-  for (const field of ['modules_to_save', 'layer_replication'] as const) {
+  for (const field of ['modules_to_save', 'layer_replication', 'alora_invocation_tokens'] as const) {
     const named = raw[field]
     if (named && named.length > 0) refuse(field, named, merge)
   }
   const begun = raw.init_lora_weights
-  if (typeof begun === 'string' && CHANGES_BASE.test(begun)) refuse('init_lora_weights', begun, merge)
+  if (typeof begun === 'string' && !KEEPS_BASE.includes(begun)) refuse('init_lora_weights', begun, merge)
 }
 
 /** The value of the first key that equals the module's name or a suffix of it, as in PEFT; keys are names, not patterns. */

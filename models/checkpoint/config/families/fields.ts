@@ -50,7 +50,7 @@ export function localLayers(
 /** Prefix of the field names of a nested config in messages: "" or "encoder_config.". */
 export type Prefix = '' | 'encoder_config.'
 
-export function only(field: string, actual: string | number | boolean, supported: string): never {
+export function only(field: string, actual: unknown, supported: string): never {
   throw unsupported(`config.json: ${field} is ${JSON.stringify(actual)}; supported is ${supported}`, field)
 }
 
@@ -62,6 +62,18 @@ export function requireOnly<T extends string | number | boolean>(
   words = JSON.stringify(supported),
 ): void {
   if (actual !== supported) only(field, actual, words)
+}
+
+/**
+ * Compares fields that change what a model computes with the one value that is computed here, which they have where absent or null.
+ * @throws unsupported naming the first with another
+ */
+export function requirePlain(raw: object, plain: Readonly<Record<string, string | number | boolean | null>>, prefix = ''): void {
+  const given = new Map<string, unknown>(Object.entries(raw))
+  for (const [field, supported] of Object.entries(plain)) {
+    const actual = given.get(field) ?? supported
+    if (actual !== supported) only(`${prefix}${field}`, actual, supported === null ? 'a model without it' : JSON.stringify(supported))
+  }
 }
 
 export function checkedId(field: string, id: number, vocabSize: number, file = 'config.json'): number {

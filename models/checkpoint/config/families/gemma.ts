@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { Count, Layers, LayerTypes, localLayers, orNull, requireOnly, Positive, Window } from './fields.ts'
+import { Count, Layers, LayerTypes, localLayers, orNull, requireOnly, requirePlain, Positive, Window } from './fields.ts'
 import { parseDecoderOnly } from './llama.ts'
-import { RopeSchema } from './rope.ts'
+import { PLAIN_ROPE, RopeSchema } from './rope.ts'
 
 const GemmaSchema = Type.Object({
   hidden_size: Count,
@@ -49,14 +49,15 @@ function rotations(
   const { rope_parameters: parameters } = raw
   if (parameters && 'full_attention' in parameters) {
     const { full_attention: full, sliding_attention: sliding } = parameters
-    requireOnly('rope_parameters.sliding_attention.rope_type', sliding.rope_type ?? 'default', 'default')
+    requirePlain(sliding, PLAIN_ROPE, 'rope_parameters.sliding_attention.')
     const rope_theta = full.rope_theta ?? version.ropeTheta
     return { rope_theta, rope_scaling: full, local: sliding.rope_theta ?? version.localTheta ?? rope_theta }
   }
-  const rope_theta = raw.rope_theta ?? parameters?.rope_theta ?? version.ropeTheta
+  const rope_scaling = raw.rope_scaling ?? parameters ?? null
+  const rope_theta = raw.rope_theta ?? rope_scaling?.rope_theta ?? version.ropeTheta
   return {
     rope_theta,
-    rope_scaling: raw.rope_scaling ?? parameters ?? null,
+    rope_scaling,
     local: raw.rope_local_base_freq ?? version.localTheta ?? rope_theta,
   }
 }
@@ -75,6 +76,8 @@ export function parseGemma(value: unknown, number: keyof typeof VERSIONS): Decod
     head_dim: raw.head_dim ?? 256,
     tie_word_embeddings: raw.tie_word_embeddings ?? true,
     sliding_window: null,
+    attn_logit_softcapping: null,
+    final_logit_softcapping: null,
     rope_parameters: null,
     rope_theta,
     rope_scaling,

@@ -2,7 +2,20 @@ import { Type, type Static } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { CepeConfig, DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, STACK_FIELDS, stackSizes, Layers, only, orNull, Positive, requireOnly, TokenId, type Prefix } from './fields.ts'
+import {
+  checkedId,
+  Count,
+  STACK_FIELDS,
+  stackSizes,
+  Layers,
+  only,
+  orNull,
+  Positive,
+  requireOnly,
+  requirePlain,
+  TokenId,
+  type Prefix,
+} from './fields.ts'
 import { parseRope, RopeSchema } from './rope.ts'
 
 const LlamaSchema = Type.Object({
@@ -11,8 +24,6 @@ const LlamaSchema = Type.Object({
   head_dim: orNull(Count),
   rms_norm_eps: Positive,
   hidden_act: Type.String(),
-  attention_bias: Type.Optional(Type.Boolean()),
-  mlp_bias: Type.Optional(Type.Boolean()),
   rope_theta: Type.Optional(Positive),
   rope_scaling: orNull(RopeSchema),
   rope_parameters: orNull(RopeSchema),
@@ -21,7 +32,7 @@ const LlamaSchema = Type.Object({
   eos_token_id: orNull(Type.Union([TokenId, Type.Array(TokenId)])),
   pad_token_id: orNull(Type.Integer({ minimum: -1, maximum: 1e9 })),
   sliding_window: orNull(Count),
-  partial_rotary_factor: orNull(Positive),
+  layer_types: orNull(Type.Array(Type.String())),
   quantization_config: orNull(Type.Object({ quant_method: Type.Optional(Type.String()) })),
 })
 type RawLlama = Static<typeof LlamaSchema>
@@ -32,13 +43,17 @@ type Extras = Partial<Omit<LlamaConfig, 'tieWordEmbeddings'>>
 /** By their names in config.json. */
 const ACTIVATIONS = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' } as const
 
+/** Fields of other families, and of variants. */
+const PLAIN = { attention_bias: false, mlp_bias: false, partial_rotary_factor: 1, rope_interleaved: false }
+const PLAIN_DECODER = { is_causal: true, attn_logit_softcapping: null, final_logit_softcapping: null }
+
 /** One stack of layers. @throws checkpoint_invalid and unsupported naming the field */
 function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaConfig {
   const { activation = 'silu' } = extras
   requireOnly<string>(`${prefix}hidden_act`, raw.hidden_act, ACTIVATIONS[activation])
-  requireOnly(`${prefix}attention_bias`, raw.attention_bias ?? false, false)
-  requireOnly(`${prefix}mlp_bias`, raw.mlp_bias ?? false, false)
-  requireOnly(`${prefix}partial_rotary_factor`, raw.partial_rotary_factor ?? 1, 1)
+  requirePlain(raw, prefix === '' ? { ...PLAIN, ...PLAIN_DECODER } : PLAIN, prefix)
+  const local = extras.local === undefined ? raw.layer_types?.find((type) => type !== 'full_attention') : undefined
+  if (local !== undefined) only(`${prefix}layer_types`, local, '"full_attention"')
   if (raw.quantization_config) {
     only(
       `${prefix}quantization_config.quant_method`,
@@ -59,8 +74,7 @@ function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaCo
     headDim,
     window: raw.max_position_embeddings,
     rmsNormEps: raw.rms_norm_eps,
-    ropeTheta: raw.rope_theta ?? raw.rope_parameters?.rope_theta ?? 10_000,
-    ropeScaling: parseRope(raw, prefix),
+    ...parseRope(raw, prefix),
     projectionBias: false,
     headNorms: false,
     activation,
@@ -97,16 +111,14 @@ function decoderOnly(raw: RawLlama, extras: Extras = {}): DecoderOnlyConfig {
   return { architecture: 'cepe', decoder: parseLlama(raw, '', extras), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
 }
 
-/** Limits the window to `positions`: for shorter prompts, local attention equals full attention. */
-function withinWindow(config: DecoderOnlyConfig, positions: number | null | undefined): DecoderOnlyConfig {
-  const { decoder } = config
-  return { ...config, decoder: { ...decoder, window: Math.min(decoder.window, positions ?? decoder.window) } }
+/** A decoder with sliding-window attention, which bounds its window: for shorter prompts it equals full attention. */
+function windowed(raw: RawLlama, extras: Extras = {}): DecoderOnlyConfig {
+  const positions = Math.min(raw.max_position_embeddings, raw.sliding_window ?? Infinity)
+  return decoderOnly({ ...raw, layer_types: null }, { ...extras, window: positions })
 }
 
-/** A LLaMA with sliding-window attention. */
 export function parseMistral(value: unknown): DecoderOnlyConfig {
-  const raw = parseAs(LlamaSchema, value, 'config.json')
-  return withinWindow(decoderOnly(raw), raw.sliding_window)
+  return windowed(parseAs(LlamaSchema, value, 'config.json'))
 }
 
 /** Default of transformers. */
@@ -118,8 +130,7 @@ const QwenSchema = Type.Intersect([LlamaSchema, Type.Object({ use_sliding_window
 export function parseQwen(value: unknown, version: 2 | 3): DecoderOnlyConfig {
   const { headDim, ...extras } = version === 2 ? { headDim: null, projectionBias: true } : { headDim: QWEN3_HEAD_DIM, headNorms: true }
   const raw = parseAs(QwenSchema, value, 'config.json')
-  const config = decoderOnly({ ...raw, head_dim: raw.head_dim ?? headDim }, extras)
-  return raw.use_sliding_window === true ? withinWindow(config, raw.sliding_window) : config
+  return (raw.use_sliding_window === true ? windowed : decoderOnly)({ ...raw, head_dim: raw.head_dim ?? headDim }, extras)
 }
 
 /** Checked first: a checkpoint whose decoder is its encoder has no encoder_config. */
