@@ -252,7 +252,7 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     'weights quantised already',
     { ...LLAMA_CONFIG, quantization_config: { quant_method: 'gptq', bits: 4 } },
     'unsupported',
-    /quantization_config\.quant_method is "gptq"/,
+    /quantization_config is \{"quant_method":"gptq","bits":4\}; supported is a checkpoint in f32, f16 or bf16/,
   ],
   ['rotation of a part of each head', { ...LLAMA_CONFIG, partial_rotary_factor: 0.5 }, 'unsupported', /partial_rotary_factor is 0\.5/],
   [
@@ -276,6 +276,12 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     { ...LLAMA_CONFIG, sliding_window: 8, layer_types: ['full_attention', 'sliding_attention'] },
     'unsupported',
     /layer_types is "sliding_attention"; supported is "full_attention"/,
+  ],
+  [
+    'a BERT that is quantised already',
+    { ...CONTRIEVER_CONFIG, quantization_config: { quant_method: 'fp8' } },
+    'unsupported',
+    /quantization_config is/,
   ],
   ['a BERT as decoder', { ...CONTRIEVER_CONFIG, is_decoder: true }, 'unsupported', /is_decoder is true; supported is false/],
   ['rope scaling without a factor', { ...LLAMA_CONFIG, rope_scaling: { type: 'linear' } }, 'checkpoint_invalid', /factor is missing/],

@@ -2,18 +2,7 @@ import { Type } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { BertConfig, ContrieverConfig, ModernBertConfig, RerankerConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import {
-  checkedId,
-  Count,
-  STACK_FIELDS,
-  stackSizes,
-  LayerTypes,
-  localLayers,
-  orNull,
-  Positive,
-  requireOnly,
-  requirePlain,
-} from './fields.ts'
+import { checkedId, Count, STACK_FIELDS, stackSizes, LayerTypes, localLayers, orNull, Positive, only, requirePlain } from './fields.ts'
 import { PLAIN_ROPE, RopeSchema } from './rope.ts'
 
 const BertSchema = Type.Object({
@@ -58,7 +47,7 @@ export function parseContriever(value: unknown, family: BertConfig['family']): C
 export function parseReranker(value: unknown, family: BertConfig['family']): RerankerConfig {
   const { id2label: labels, num_labels: count } = parseAs(LabelsSchema, value, 'config.json')
   const labelCount = labels ? Object.keys(labels).length : (count ?? 2)
-  requireOnly('id2label', labelCount, 1, '1 label (a cross-encoder that scores a query with a passage)')
+  if (labelCount !== 1) only('id2label', labelCount, '1 label (a cross-encoder that scores a query with a passage)')
   return { architecture: 'reranker', ...parseStack(value, family) }
 }
 

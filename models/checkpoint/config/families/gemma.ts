@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
 import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { Count, Layers, LayerTypes, localLayers, orNull, requireOnly, requirePlain, Positive, Window } from './fields.ts'
+import { Count, Layers, LayerTypes, localLayers, orNull, requirePlain, Positive, Window } from './fields.ts'
 import { parseDecoderOnly } from './llama.ts'
 import { PLAIN_ROPE, RopeSchema } from './rope.ts'
 
@@ -18,7 +18,6 @@ const GemmaSchema = Type.Object({
   sliding_window: orNull(Count),
   sliding_window_pattern: orNull(Count),
   layer_types: orNull(LayerTypes),
-  use_bidirectional_attention: orNull(Type.Boolean()),
   tie_word_embeddings: Type.Optional(Type.Boolean()),
   rope_theta: Type.Optional(Positive),
   rope_local_base_freq: Type.Optional(Positive),
@@ -66,7 +65,7 @@ function rotations(
 export function parseGemma(value: unknown, number: keyof typeof VERSIONS): DecoderOnlyConfig {
   const version: Version = VERSIONS[number]
   const raw = parseAs(GemmaSchema, value, 'config.json')
-  requireOnly('use_bidirectional_attention', raw.use_bidirectional_attention ?? false, false, 'false (a decoder)')
+  requirePlain(raw, { use_bidirectional_attention: [false, 'false (a decoder)'] })
   const { rope_theta, rope_scaling, local } = rotations(raw, version)
   const { sliding_window: window, sliding_window_pattern: pattern } = raw
   const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => (layer + 1) % (pattern ?? version.pattern) !== 0)

@@ -2,20 +2,7 @@ import { Type, type Static } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { CepeConfig, DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
 import { parseAs } from '../json.ts'
-import {
-  checkedId,
-  Count,
-  STACK_FIELDS,
-  stackSizes,
-  Layers,
-  only,
-  orNull,
-  Positive,
-  requireOnly,
-  requirePlain,
-  TokenId,
-  type Prefix,
-} from './fields.ts'
+import { checkedId, Count, STACK_FIELDS, stackSizes, Layers, only, orNull, Positive, requirePlain, TokenId, type Prefix } from './fields.ts'
 import { parseRope, RopeSchema } from './rope.ts'
 
 const LlamaSchema = Type.Object({
@@ -33,7 +20,6 @@ const LlamaSchema = Type.Object({
   pad_token_id: orNull(Type.Integer({ minimum: -1, maximum: 1e9 })),
   sliding_window: orNull(Count),
   layer_types: orNull(Type.Array(Type.String())),
-  quantization_config: orNull(Type.Object({ quant_method: Type.Optional(Type.String()) })),
 })
 type RawLlama = Static<typeof LlamaSchema>
 
@@ -50,17 +36,9 @@ const PLAIN_DECODER = { is_causal: true, attn_logit_softcapping: null, final_log
 /** One stack of layers. @throws checkpoint_invalid and unsupported naming the field */
 function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaConfig {
   const { activation = 'silu' } = extras
-  requireOnly<string>(`${prefix}hidden_act`, raw.hidden_act, ACTIVATIONS[activation])
-  requirePlain(raw, prefix === '' ? { ...PLAIN, ...PLAIN_DECODER } : PLAIN, prefix)
+  requirePlain(raw, { hidden_act: ACTIVATIONS[activation], ...PLAIN, ...(prefix === '' && PLAIN_DECODER) }, prefix)
   const local = extras.local === undefined ? raw.layer_types?.find((type) => type !== 'full_attention') : undefined
   if (local !== undefined) only(`${prefix}layer_types`, local, '"full_attention"')
-  if (raw.quantization_config) {
-    only(
-      `${prefix}quantization_config.quant_method`,
-      raw.quantization_config.quant_method ?? 'unnamed',
-      'a checkpoint in f32, f16 or bf16: cepe build quantises itself',
-    )
-  }
   const heads = raw.num_attention_heads
   const kvHeads = raw.num_key_value_heads ?? heads
   const uneven = `config.json: ${prefix}num_attention_heads (${heads}) is no multiple of num_key_value_heads (${kvHeads})`
@@ -133,31 +111,25 @@ export function parseQwen(value: unknown, version: 2 | 3): DecoderOnlyConfig {
   return (raw.use_sliding_window === true ? windowed : decoderOnly)({ ...raw, head_dim: raw.head_dim ?? headDim }, extras)
 }
 
-/** Checked first: a checkpoint whose decoder is its encoder has no encoder_config. */
-const SharedEncoderSchema = Type.Object({ encoder_is_model: Type.Optional(Type.Boolean()) })
-
 const CepeSchema = Type.Object({
   do_cross_attention: Type.Boolean(),
   num_cross_attn_layers: orNull(Layers),
-  num_cross_attn_hidden_states: Type.Optional(Type.Integer()),
-  encode_mode: Type.Optional(Type.String()),
   encoder_hidden_size: Count,
   encoder_config: LlamaSchema,
 })
 
+const PLAIN_CEPE = {
+  encoder_is_model: [false, 'false (a separate encoder, as in the published checkpoints)'],
+  do_cross_attention: [true, 'true (a model without it is a LlamaForCausalLM)'],
+  num_cross_attn_hidden_states: [1, "1 (the encoder's last hidden state)"],
+  encode_mode: ['context_only', '"context_only" (each passage encoded without the question)'],
+} as const
+
 /** A decoder with cross-attention over an encoder. */
 export function parseCepe(value: unknown): CepeConfig {
-  const { encoder_is_model: shared = false } = parseAs(SharedEncoderSchema, value, 'config.json')
-  requireOnly('encoder_is_model', shared, false, 'false (a separate encoder, as in the published checkpoints)')
+  // Before the schema: a checkpoint whose decoder is its encoder has no encoder_config.
+  requirePlain(Object(value) as object, PLAIN_CEPE)
   const raw = parseAs(Type.Intersect([LlamaSchema, CepeSchema]), value, 'config.json')
-  requireOnly('do_cross_attention', raw.do_cross_attention, true, 'true (a model without it is a LlamaForCausalLM)')
-  requireOnly('num_cross_attn_hidden_states', raw.num_cross_attn_hidden_states ?? 1, 1, "1 (the encoder's last hidden state)")
-  requireOnly(
-    'encode_mode',
-    raw.encode_mode ?? 'context_only',
-    'context_only',
-    '"context_only" (each passage encoded without the question)',
-  )
   const decoder = parseLlama(raw, '')
   const encoder = parseLlama(raw.encoder_config, 'encoder_config.')
   const unequal = `config.json: encoder_hidden_size is ${raw.encoder_hidden_size}, encoder_config.hidden_size ${encoder.hiddenSize}; they must be equal`

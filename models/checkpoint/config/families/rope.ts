@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { invalid, unsupported } from '../../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import type { RopeScaling } from '../config.ts'
 import { Count, only, orNull, Positive, requirePlain, type Prefix } from './fields.ts'
 
@@ -66,10 +66,7 @@ function scalingOf(rope: RawRope, field: string, window: number, prefix: Prefix)
   if (type === 'linear') return { type, factor }
   if (type === 'dynamic') return { type, factor, originalWindow: window }
   if (type === 'llama3') return parseLlama3Rope(rope, factor, field)
-  for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
-    const message = `config.json: ${field}.${extra} is not supported; YaRN takes factor, original_max_position_embeddings, attention_factor, beta_fast and beta_slow`
-    if (extra in rope) throw unsupported(message, `${field}.${extra}`)
-  }
+  requirePlain(rope, { mscale: null, mscale_all_dim: null, truncate: true }, `${field}.`)
   return yarn(factor, rope.original_max_position_embeddings ?? window, rope)
 }
 
