@@ -25,7 +25,7 @@ async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise
     return { ...converted, config: { ...converted.config, ...Object.fromEntries(kept) } }
   }
   const vocabulary = await readText(join(dir, 'vocab.txt'))
-  if (vocabulary !== undefined) return convertWordPiece(vocabulary, config['do_lower_case'] !== false)
+  if (vocabulary !== undefined) return convertWordPiece(vocabulary, config)
   throw invalid(`${dir} has no tokenizer; expected tokenizer.json, tokenizer.model or vocab.txt`, dir)
 }
 
