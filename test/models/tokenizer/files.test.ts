@@ -43,6 +43,21 @@ t.test("SentencePiece's tokenizer keeps the chat template that lies beside it", 
   t.notOk('chat_template' in (await load(t, { 'tokenizer.model': sentencePiece })).config)
 })
 
+t.test("tokens that a folder adds to SentencePiece's are found in a text", async (t) => {
+  const [sentencePiece, first] = [sentencePieceOf(bpePieces('▁', 'x', '▁x')), 262]
+  const added = { '1': { content: '<s>', special: true }, [first]: { content: '<|turn|>', special: true } }
+  const files = await load(t, { 'tokenizer.model': sentencePiece, 'tokenizer_config.json': { added_tokens_decoder: added } })
+  t.same(
+    encode(files, 'x<|turn|>x').filter((id) => id === first),
+    [first],
+  )
+  t.same(
+    files.tokenizer.added_tokens.map(({ id }) => id),
+    [first],
+    'pieces stay as they are',
+  )
+})
+
 t.test('chat_template.jinja goes before the template of tokenizer_config.json', async (t) => {
   const files = { 'tokenizer.json': json(5), 'tokenizer_config.json': { chat_template: 'old' }, 'chat_template.jinja': 'new' }
   t.same((await load(t, files)).config, { chat_template: 'new' })
