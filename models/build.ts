@@ -11,7 +11,7 @@ import { checkTensors } from './checkpoint/rename.ts'
 import type { ModelConfig } from './checkpoint/config/config.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import { describeModel } from './describe.ts'
-import { unsupported } from './errors.ts'
+import { invalid, unsupported } from './errors.ts'
 import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
 import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
@@ -54,6 +54,16 @@ function withOptions(checkpoint: Checkpoint, rope: RopeOption): Checkpoint {
   if (rope.rope === undefined && rope.window === undefined) return checkpoint
   if (config.architecture !== 'cepe') throw unsupported('--rope and --window change a decoder; this checkpoint has none', 'rope')
   return { ...checkpoint, name: ropeName(name, rope), config: { ...config, decoder: withRope(config.decoder, rope) } }
+}
+
+/** @throws checkpoint_invalid if the output projection is stored, and is not the embedding that config.json ties it to */
+async function checkTied(checkpoint: Checkpoint): Promise<void> {
+  const { config, tensors } = checkpoint
+  if (config.architecture !== 'cepe' || !config.decoder.tieWordEmbeddings || !tensors.has('lm_head.weight')) return
+  const [head, embedding] = [await checkpoint.read('lm_head.weight'), await checkpoint.read('model.embed_tokens.weight')]
+  const message =
+    'config.json: tie_word_embeddings is true, but lm_head.weight is stored and differs from model.embed_tokens.weight: set it to false to use lm_head.weight, or save the model without it'
+  if (!isDeepStrictEqual(head, embedding)) throw invalid(message, 'tie_word_embeddings')
 }
 
 function configWarnings(config: ModelConfig): string[] {
@@ -115,7 +125,7 @@ export async function isBuiltFrom(manifest: ModelManifest, checkpointDir: string
 /**
  * Builds a model folder from a checkpoint: graphs, one data file, tokenizer files, manifest.json. Nothing is visible at
  * outDir until all of it is written. Memory: the largest tensor, twice, and little more.
- * @throws those of openCheckpoint, withAdapters, checkTensors, tokenizerFiles and checkRoundTrip; checkpoint_invalid when a weight is not
+ * @throws those of openCheckpoint, withAdapters, checkTensors, checkTied, tokenizerFiles and checkRoundTrip; checkpoint_invalid when a weight is not
  * finite.
  * @example
  * ```ts
@@ -133,6 +143,7 @@ export async function buildModel(options: BuildOptions): Promise<ModelManifest> 
     onWarning(
       `${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`,
     )
+  await checkTied(checkpoint)
   for (const warning of configWarnings(checkpoint.config)) onWarning(warning)
   const tokenizer = await findTokenizer(checkpoint)
   if (!tokenizer) onWarning(`${checkpoint.dir} has no tokenizer: the model can be verified, not served`)

@@ -37,7 +37,8 @@ export function presetReport(
       text(known === undefined ? `${published.source}.` : `Published: ${known.what} (${published.source}).`),
       scoresTable(preset, known?.rows ?? [], readers),
       list([
-        "Published scores are of 16-bit weights; a reader's precision is the end of its id. Measured scores have 95 % intervals.",
+        "Published scores are of 16-bit weights; a reader's id names its precision. Measured scores have 95 % intervals.",
+        ...readers.flatMap(itemsText),
         ...preset.notes,
         ...footnotes,
       ]),
@@ -85,6 +86,13 @@ function scoresTable(preset: Preset, rows: PublishedTables['tables'][string]['ro
     return printed.every((cell) => cell === '-') && measured.length > 0 ? measured : [[...label, 'published', ...printed], ...measured]
   })
   return table([...labels, 'scores', ...columns, ...further], body, labels.length + 1)
+}
+
+/** How many items a reader's scores are of. */
+function itemsText({ reader, scores }: ReaderScores): string[] {
+  const counts = [...scores.values()].map(({ estimate }) => estimate.n)
+  const [least, most] = [Math.min(...counts), Math.max(...counts)]
+  return counts.length === 0 ? [] : [`${reader}: each score is of ${least === most ? least : `${least} to ${most}`} items.`]
 }
 
 function measuredRow(preset: Preset, row: PresetRow, { scores }: ReaderScores): string[] {

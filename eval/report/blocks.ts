@@ -1,3 +1,4 @@
+import { Marked } from 'marked'
 import type { TopLevelSpec } from 'vega-lite'
 
 /** An element of a report, with plain texts; rendered as Markdown and as HTML. */
@@ -53,11 +54,11 @@ export function number(value: number, digits: number, none = '-'): string {
   return Number.isNaN(value) ? none : value.toFixed(digits)
 }
 
-/** Escapes Markdown markup and line breaks, which would end a table row. */
+/** Escapes Markdown markup, addresses, in which other escapes would count, and line breaks, which would end a table row. */
 function escapeMarkdown(value: string): string {
   return value
     .replace(/\s+/g, ' ')
-    .replace(/[\\`*_[\]|]/g, '\\$&')
+    .replace(/[\\`*_[\]|~]|:(?=\/\/)|(?<=www)\./g, '\\$&')
     .replace(/&/g, '&amp;')
     .replace(/</g, '&lt;')
 }
@@ -91,36 +92,24 @@ function escapeHtml(value: string): string {
 
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a}
 table{border-collapse:collapse;margin:1rem 0;font-size:.9rem}th,td{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:left;vertical-align:top}
-td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}figcaption{color:#555}`
+[align=right]{text-align:right;font-variant-numeric:tabular-nums}figure{margin:1.5rem 0}figure svg{max-width:100%;height:auto}figcaption{color:#555}`
 
-/** Renders one HTML file without external references; `figures` are SVG texts by name. */
+/** Addresses of mail stay text: a report refers to nothing outside. */
+const marked = new Marked({ renderer: { link: ({ text }) => text } })
+
+/** Renders one HTML file of the Markdown of its blocks, without external references; `figures` are SVG texts by name. */
 export function toHtml(title: string, blocks: readonly Block[], figures: ReadonlyMap<string, string>): string {
+  const rendered = blocks.map((block) =>
+    block.kind === 'figure'
+      ? `<figure>${figures.get(block.name) ?? ''}<figcaption>${escapeHtml(block.caption)}</figcaption></figure>\n`
+      : marked.parse(blockToMarkdown(block), { async: false }),
+  )
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${escapeHtml(title)}</title>
 <style>${STYLE}</style></head>
 <body>
-${blocks.map((block) => blockToHtml(block, figures)).join('\n')}
-</body>
+${rendered.join('')}</body>
 </html>
 `
-}
-
-function blockToHtml(block: Block, figures: ReadonlyMap<string, string>): string {
-  switch (block.kind) {
-    case 'heading':
-      return `<h${block.level}>${escapeHtml(block.text)}</h${block.level}>`
-    case 'text':
-      return `<p>${escapeHtml(block.text)}</p>`
-    case 'list':
-      return `<ul>${block.items.map((item) => `<li>${escapeHtml(item)}</li>`).join('')}</ul>`
-    case 'table': {
-      const cell = (tag: string) => (value: string, i: number) =>
-        `<${tag}${i < block.wordColumns ? '' : ' class="number"'}>${escapeHtml(value)}</${tag}>`
-      const rows = block.rows.map((cells) => `<tr>${cells.map(cell('td')).join('')}</tr>`).join('\n')
-      return `<table><thead><tr>${block.header.map(cell('th')).join('')}</tr></thead><tbody>\n${rows}\n</tbody></table>`
-    }
-    case 'figure':
-      return `<figure>${figures.get(block.name) ?? ''}<figcaption>${escapeHtml(block.caption)}</figcaption></figure>`
-  }
 }

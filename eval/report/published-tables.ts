@@ -46,7 +46,7 @@ export function publishedBlocks({ source, tables, doubtful, checkpoints }: Publi
       rows.map((row) => columns.map((column) => cell(row[column]))),
     ),
     list([
-      'Published scores are of 16-bit weights on the data sets that the columns name; a run differs from them in its precision (the end of the model id) and in its data (the files below).',
+      'Published scores are of 16-bit weights on the data sets that the columns name; a run differs from them in its precision (which the model id names) and in its data (the files below).',
       ...notes,
     ]),
   ]

@@ -11,6 +11,7 @@ import { makeFolder } from '../../base/make-folder.ts'
 import { packageRoot } from '../../src/package.ts'
 import type { ManifestFields, TaskRecord } from './record.ts'
 import { invalidOption } from './options.ts'
+import { taskData } from './task-data.ts'
 
 const MANIFEST_FILE = 'manifest.json'
 const PREDICTIONS_FILE = 'predictions.jsonl'
@@ -36,7 +37,8 @@ export function shortHash(value: unknown): string {
 /** Fields of every run's manifest: what it measures, and when it was resumed. */
 export interface RunManifest extends Pick<ManifestFields, 'started_at' | 'resumed'> {
   readonly task: string
-  readonly subject: object
+  /** A change of any field makes another run. */
+  readonly subject: { readonly version: number }
 }
 
 /** Format of a kind of run: one manifest, and one line per item. */
@@ -67,13 +69,16 @@ const { compare: inOrder } = new Intl.Collator('en', { numeric: true })
 
 /**
  * Reads a run folder, its records in the order of their ids: answers end in another order each time. A last line without end is ignored.
- * @throws run_invalid
+ * @throws run_invalid; run_mismatch if the task has another version since, in which the same options give other scores
  */
 export async function readStored<M extends RunManifest, R extends Pick<TaskRecord, 'id'>>(
   folder: string,
   format: RunFormat<M, R>,
 ): Promise<Stored<M, R>> {
   const manifest = await readManifest(folder, format.manifest)
+  const [{ version }, { version: present }] = [manifest.subject, taskData(manifest.task)]
+  const other = `${folder} is of version ${version} of the task ${manifest.task}; this is version ${present}: run it again.`
+  if (version !== present) throw new CodedError('run_mismatch', other)
   const file = path.join(folder, PREDICTIONS_FILE)
   const lines = (await readText(file)).split('\n').slice(0, -1)
   const records = new Map(
@@ -143,6 +148,22 @@ export async function openRun<R extends Pick<TaskRecord, 'id'>>(
   }
 }
 
+/** The stored run, to be resumed; undefined in a folder without one. @throws run_mismatch if it is another run; as readStored */
+export async function storedRun<R extends Pick<TaskRecord, 'id'>>(
+  folder: string,
+  manifest: RunManifest,
+  format: RunFormat<RunManifest, R>,
+): Promise<Stored<RunManifest, R> | undefined> {
+  if (!(await hasRun(folder))) return undefined
+  const task = await taskOfRun(folder)
+  if (task !== manifest.task)
+    throw new CodedError('run_mismatch', `${folder} holds a run of ${task}: choose another folder with --out, or remove it.`)
+  const stored = await readStored(folder, format)
+  const changed = difference(stored.manifest.subject, manifest.subject)
+  if (changed === undefined) return stored
+  throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
+}
+
 /** Writes the manifest of a new run, or when the stored one is resumed. @returns the stored records */
 async function startedOrResumed<R extends Pick<TaskRecord, 'id'>>(
   folder: string,
@@ -151,19 +172,13 @@ async function startedOrResumed<R extends Pick<TaskRecord, 'id'>>(
   format: RunFormat<RunManifest, R>,
 ): Promise<readonly R[]> {
   const predictions = path.join(folder, PREDICTIONS_FILE)
-  if (!(await hasRun(folder))) {
+  const stored = await storedRun(folder, manifest, format)
+  if (stored === undefined) {
     const stray = `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`
     if ((await file.stat()).size > 0) throw new CodedError('run_invalid', stray)
     await writeManifest(folder, manifest)
     return []
   }
-  const task = await taskOfRun(folder)
-  if (task !== manifest.task)
-    throw new CodedError('run_mismatch', `${folder} holds a run of ${task}: choose another folder with --out, or remove it.`)
-  const stored = await readStored(folder, format)
-  const changed = difference(stored.manifest.subject, manifest.subject)
-  if (changed !== undefined)
-    throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
   const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: indexVersion(manifest.subject) }]
   await writeManifest(folder, { ...stored.manifest, resumed })
   await file.truncate((await readRegular(predictions)).lastIndexOf('\n') + 1)

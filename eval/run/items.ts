@@ -3,7 +3,7 @@ import { mean } from '../../base/at.ts'
 import { CodedError, diskFull, messageOf, type ErrorCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { type Cost, duration, type RunOptions } from './follow.ts'
-import { hasRun, openRun, type OpenRun, readStored, REMOVE_LINE, type RunFormat, type RunManifest } from './folder.ts'
+import { openRun, type OpenRun, REMOVE_LINE, type RunFormat, type RunManifest, storedRun } from './folder.ts'
 import type { Skipped, TaskRecord } from './record.ts'
 
 /** The part of a record that the loop needs, for any task. */
@@ -102,7 +102,7 @@ async function begun<R extends ItemRecord, Item extends { readonly id: string }>
   { format, manifest, planOnly, items, what }: RunItemsOptions<R, Item>,
 ): Promise<Pick<OpenRun<R>, 'records'> & Partial<OpenRun<R>>> {
   try {
-    if (planOnly === true) return (await hasRun(folder)) ? await readStored(folder, format) : { records: [] }
+    if (planOnly === true) return (await storedRun(folder, manifest, format)) ?? { records: [] }
     const run = await openRun(folder, manifest, format)
     const ids = new Set(items.map(({ id }) => id))
     const stray = run.records.find(({ id }) => !ids.has(id))

@@ -5,7 +5,7 @@ import { invalid } from '../errors.ts'
 import { openAdapter, type Adapter, type LoraPair } from './open.ts'
 
 /** The stored matrix [out,in] plus scale B A, as float32; sums over the ranks first, as PEFT. @throws checkpoint_invalid if not finite */
-export function merged(
+function merged(
   name: string,
   stored: RawTensor,
   { ins, outs, rank, factor }: Pick<LoraPair, 'ins' | 'outs' | 'rank' | 'factor'>,
@@ -28,7 +28,7 @@ export function merged(
   return tensor
 }
 
-function checkFits({ name, tensors }: Checkpoint, adapter: Adapter): void {
+function checkFits({ name, tensors }: Checkpoint, adapter: Pick<Adapter, 'name' | 'pairs'>): void {
   for (const [tensor, { ins, outs }] of adapter.pairs) {
     const info = tensors.get(tensor)
     const other = `the adapter ${adapter.name} is of another base`
@@ -49,17 +49,21 @@ export async function withAdapters(checkpoint: Checkpoint, folders: readonly str
 }
 
 /**
- * A checkpoint whose matrices include the adapter's products, computed on read, one at a time, as float32. It is asked as the adapter was
- * trained. Its name is `base+adapter`, its revision covers both.
+ * A checkpoint whose matrices include the adapter's products, computed on read, one at a time, as float32.
+ * @throws checkpoint_invalid if the base lacks such a matrix, or its shape differs
  */
-function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
+export function withPairs(base: Checkpoint, adapter: Pick<Adapter, 'name' | 'pairs'>): Checkpoint {
   checkFits(base, adapter)
-  const whole = withChanged(base, (name) => {
+  return withChanged(base, (name) => {
     const pair = adapter.pairs.get(name)
     return pair && (async (stored) => merged(name, stored, pair, await pair.read()))
   })
+}
+
+/** It is asked as the adapter was trained. Its name is `base+adapter`, its revision covers both. */
+function withAdapter(base: Checkpoint, adapter: Adapter): Checkpoint {
   return {
-    ...whole,
+    ...withPairs(base, adapter),
     name: `${base.name}+${adapter.name}`,
     ...(adapter.qaDefaults && { qaDefaults: adapter.qaDefaults, plainPrompts: true }),
     revision: combinedRevision(base.revision, adapter.revision),

@@ -9,7 +9,7 @@ import { readQaDefaults } from '../checkpoint/config/parse.ts'
 import { readSafetensorsIndex } from '../checkpoint/safetensors.ts'
 import { readTensor, toF32 } from '../checkpoint/weights.ts'
 import { invalid, unsupported } from '../errors.ts'
-import { Type, type Static } from 'typebox'
+import { Type } from 'typebox'
 import { orNull } from '../checkpoint/config/families/fields.ts'
 
 const ADAPTER_CONFIG_FILE = 'adapter_config.json'
@@ -23,13 +23,6 @@ const AdapterSchema = Type.Object({
   use_rslora: orNull(Type.Boolean()),
   rank_pattern: orNull(Type.Record(Type.String(), Rank)),
   alpha_pattern: orNull(Type.Record(Type.String(), Type.Number())),
-  use_dora: orNull(Type.Boolean()),
-  bias: orNull(Type.String()),
-  lora_bias: orNull(Type.Boolean()),
-  fan_in_fan_out: orNull(Type.Boolean()),
-  modules_to_save: orNull(Type.Array(Type.String())),
-  layer_replication: orNull(Type.Array(Type.Unknown())),
-  init_lora_weights: orNull(Type.Union([Type.Boolean(), Type.String()])),
 })
 
 /** Rank of a module's matrices A and B, and the scale of their product. */
@@ -42,20 +35,22 @@ function refuse(field: string, actual: unknown, remedy: string): never {
   throw unsupported(`${ADAPTER_CONFIG_FILE}: ${field} is ${JSON.stringify(actual)}, which is not merged; ${remedy}`, field)
 }
 
-/** Initialisations that change the base, which the adapter's folder does not contain. */
-const CHANGES_BASE = /^(?:pissa|olora|corda|loftq)/
+/** Values that are merged, by field. Other initialisations change the base, and the adapter's folder does not contain the changed one. */
+const MERGED: ReadonlyMap<string, readonly unknown[]> = new Map<string, readonly unknown[]>([
+  ['peft_type', ['LORA']],
+  ['bias', ['none', null]],
+  ['init_lora_weights', [true, false, null, 'gaussian', 'eva', 'orthogonal']],
+])
+/** Fields that make more of an adapter than two factors of a matrix; of the variants only rank-stabilised scaling is computed. */
+const FURTHER = /^(?:use_(?!rslora$)|(?:lora_bias|fan_in_fan_out|modules_to_save|layer_replication|alora_invocation_tokens)$)/
 
-function checkKind(raw: Static<typeof AdapterSchema>): void {
-  if (raw.peft_type !== 'LORA') refuse('peft_type', raw.peft_type, 'supported is "LORA": merge it with PEFT and build the merged folder')
-  const merge = 'merge it with PEFT and build the merged folder'
-  for (const field of ['use_dora', 'lora_bias', 'fan_in_fan_out'] as const) if (raw[field] === true) refuse(field, true, merge)
-  if ((raw.bias ?? 'none') !== 'none') refuse('bias', raw.bias, merge)
-  for (const field of ['modules_to_save', 'layer_replication'] as const) {
-    const named = raw[field]
-    if (named && named.length > 0) refuse(field, named, merge)
+/** @throws unsupported naming a field whose value is not merged */
+function checkKind(settings: object): void {
+  for (const [field, value] of Object.entries(settings) as [string, unknown][]) {
+    const merged = MERGED.get(field) ?? (FURTHER.test(field) ? [null, false] : [value])
+    const isEmpty = Array.isArray(value) && value.length === 0
+    if (!isEmpty && !merged.includes(value)) refuse(field, value, 'merge it with PEFT and build the merged folder')
   }
-  const begun = raw.init_lora_weights
-  if (typeof begun === 'string' && CHANGES_BASE.test(begun)) refuse('init_lora_weights', begun, merge)
 }
 
 /** The value of the first key that equals the module's name or a suffix of it, as in PEFT; keys are names, not patterns. */

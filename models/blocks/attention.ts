@@ -2,7 +2,7 @@ import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { groupQueryAttention, multiHeadAttention, type Projections, type PromptTokens, type Waves } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { concat, reshape, reshapeLike, transpose } from '../onnx/ops.ts'
-import { dimAt } from '../onnx/shapes.ts'
+import { dimAt, productOf } from '../onnx/shapes.ts'
 import { normHeads } from './norm.ts'
 import type { Params } from './params.ts'
 import { rotate, type Rotations } from './rotations.ts'
@@ -37,7 +37,7 @@ export function openAttention(
   const group = heads / kvHeads
   if (group === 1) return multiHeadAttention({ q, k, v }, heads, keyMask, bias)
   const [batch, length] = [dimAt(q.shape, 0), dimAt(q.shape, 1)]
-  const rows = typeof length === 'number' ? group * length : `${group}*${length}`
+  const rows = productOf([group, length])
   const byGroup = transpose(reshape(q, [batch, length, kvHeads, group, headDim]), [0, 3, 1, 2, 4])
   const groupBias = bias && concat(new Array<Value>(group).fill(bias), 2, rows)
   const attended = multiHeadAttention({ q: reshape(byGroup, [batch, rows, kvHeads * headDim]), k, v }, kvHeads, keyMask, groupBias)

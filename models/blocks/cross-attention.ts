@@ -3,7 +3,7 @@ import { ifElse } from '../onnx/control.ts'
 import { fusedMatmul } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { i64, i64s, last, lessOrEqual, min, reduceMean, reshape, reshapeLike, sizeOf, softmax, transpose } from '../onnx/ops.ts'
-import { dimAt, GraphError, type Dim } from '../onnx/shapes.ts'
+import { dimAt, productOf, widthOf, type Dim } from '../onnx/shapes.ts'
 import { openAttention, type Heads } from './attention.ts'
 import { int8Rows, int8Transposed } from './int8.ts'
 import type { Params } from './params.ts'
@@ -45,26 +45,15 @@ function absorbedQueries({ heads, kvHeads, headDim }: Heads, encoderWidth: numbe
   return Math.floor((encoderWidth * kvHeads * headDim) / extra / (context ? 2 : 1))
 }
 
-function widthOf(x: Value): number {
-  const width = dimAt(x.shape, -1)
-  if (typeof width !== 'number') throw new GraphError('the width must be fixed')
-  return width
-}
-
 /** Dimension of one query, or none. */
 const ONE = 'one'
-
-/** A product of sizes, one of which may be dynamic. */
-function times(factor: number, size: Dim): Dim {
-  return typeof size === 'number' ? factor * size : factor === 1 ? size : `${factor}*${size}`
-}
 
 /** Attention shares [heads*N, m] of queries [heads,N,head_dim]. */
 function absorbedShares(p: Params, q: Value, { phi }: Context, { heads, kvHeads, headDim }: Heads): Value {
   const queries = dimAt(q.shape, 1)
   const scaled = scaleQueries(q, headDim)
-  const inPhi = p.byHead(reshape(scaled, [kvHeads, times(heads / kvHeads, queries), headDim]), 'k_proj', kvHeads, { transB: false })
-  const flat = reshape(inPhi, [times(heads, queries), widthOf(phi)])
+  const inPhi = p.byHead(reshape(scaled, [kvHeads, productOf([heads / kvHeads, queries]), headDim]), 'k_proj', kvHeads, { transB: false })
+  const flat = reshape(inPhi, [productOf([heads, queries]), widthOf(phi)])
   const scores = p.precision.context ? int8Transposed(phi, flat) : fusedMatmul(phi, flat, { transB: true })
   return softmax(transpose(scores, [1, 0]))
 }
@@ -77,7 +66,7 @@ function absorbedContext(
   { queries, heads, kvHeads, headDim }: Heads & { readonly queries: Dim },
 ): Value {
   const mean = transpose(fusedMatmul(transposed, shares, { transB: true }), [1, 0])
-  const grouped = reshape(mean, [kvHeads, times(heads / kvHeads, queries), widthOf(phi)])
+  const grouped = reshape(mean, [kvHeads, productOf([heads / kvHeads, queries]), widthOf(phi)])
   return reshape(p.byHead(grouped, 'v_proj', kvHeads, { transB: true }), [heads, queries, headDim])
 }
 

@@ -1,7 +1,7 @@
 import { matMulIntegerToFloat } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { abs, div, expand, f32, filled, mul, quantizeLinear, reduceMax, reshape, unflattenRows, sizeOf, transpose } from '../onnx/ops.ts'
-import { dimAt, type Shape } from '../onnx/shapes.ts'
+import { dimAt, productOf } from '../onnx/shapes.ts'
 
 /*
  * Products in 8 bits with one scale for each row of the activations and one for each output of the weights. A scale for
@@ -33,7 +33,7 @@ export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8 {
   const before = known.get(x)
   if (before && middle === MIDDLE) return before
   const rows = x.graph.scope('int8', () => {
-    const flat = reshape(x, [product(x.shape.slice(0, -1)), dimAt(x.shape, -1)])
+    const flat = reshape(x, [productOf(x.shape.slice(0, -1)), dimAt(x.shape, -1)])
     const count = dimAt(flat.shape, 0)
     const scales = reshape(div(reduceMax(abs(flat), -1, true), f32(x.graph, LARGEST)), [count])
     const one = filled(x.graph, middle === MIDDLE ? 'u8' : 'i8', [typeof count === 'number' ? count : 1], middle)
@@ -43,12 +43,6 @@ export function int8Rows(x: Value, middle: 0 | typeof MIDDLE = MIDDLE): Int8 {
   })
   if (middle === MIDDLE) known.set(x, rows)
   return rows
-}
-
-function product(sizes: Shape): string | number {
-  const named = sizes.filter((size) => typeof size === 'string')
-  const fixed = sizes.reduce<number>((all, size) => (typeof size === 'number' ? all * size : all), 1)
-  return named.length === 0 ? fixed : [...(fixed === 1 ? [] : [fixed]), ...named].join('*')
 }
 
 /** x [...,in] times the matrix [in,out] -> [...,out]. */

@@ -1,7 +1,7 @@
 import { skipRmsNorm } from '../onnx/contrib.ts'
 import type { Value } from '../onnx/graph.ts'
 import { add, cast, div, f32, mul, reduceMean, reshape, sqrt } from '../onnx/ops.ts'
-import { dimAt, GraphError } from '../onnx/shapes.ts'
+import { dimAt, widthOf } from '../onnx/shapes.ts'
 import type { Params } from './params.ts'
 
 /** The residual stream between two sublayers: its value is x + delta, added by the next norm. */
@@ -34,8 +34,7 @@ export function normHeads(
   name: string,
   { headDim, rmsNormEps }: { readonly headDim: number; readonly rmsNormEps: number },
 ): Value {
-  const [batch, length, width] = [dimAt(x.shape, 0), dimAt(x.shape, 1), dimAt(x.shape, 2)]
-  if (typeof width !== 'number') throw new GraphError('the width must be fixed')
+  const [batch, length, width] = [dimAt(x.shape, 0), dimAt(x.shape, 1), widthOf(x)]
   const byHead = reshape(x, [batch, length, width / headDim, headDim])
   return reshape(norm(p, byHead, name, rmsNormEps), [batch, length, width])
 }

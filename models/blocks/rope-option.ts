@@ -17,7 +17,6 @@ const KINDS =
 
 /** Scalings that go with no other, by kind; undefined for a number that the kind does not take. */
 const ALONE = new Map<string, (number: number, originalWindow: number) => RopeScaling | undefined>([
-  ['linear', (factor) => ({ type: 'linear', factor })],
   ['yarn', yarn],
   ['randomised', (least) => (least < 1 ? { type: 'randomised', least, seed: SEED } : undefined)],
   ['xpos', (scaleBase) => ({ type: 'xpos', scaleBase, interleaved: true })],
@@ -58,7 +57,7 @@ export function parseRopeOption(text: string, originalWindow: number): RopeScali
   if (wrong) throw refused(wrong.kind)
   const truncated = value('truncated')
   return {
-    type: 'basis',
+    type: 'linear',
     factor: value('linear') ?? 1,
     power: value('power'),
     truncateAt: truncated === null ? null : (2 * Math.PI) / truncated,

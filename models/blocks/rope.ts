@@ -22,8 +22,7 @@ export type Rotary = Pick<LlamaConfig, 'headDim' | 'window' | 'ropeTheta' | 'rop
 export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: Rotary): Float64Array {
   const frequencies = Float64Array.from({ length: headDim / 2 }, (_, i) => ropeTheta ** ((-2 * i) / headDim))
   if (scaling === null || scaling.type === 'randomised' || scaling.type === 'xpos' || scaling.type === 'dynamic') return frequencies
-  if (scaling.type === 'basis') return changedBasis(frequencies, scaling)
-  if (scaling.type === 'linear') return frequencies.map((f) => f / scaling.factor)
+  if (scaling.type === 'linear') return changedBasis(frequencies, scaling)
   if (scaling.type === 'llama3') {
     return frequencies.map((f) => {
       const turns = (scaling.originalWindow * f) / (2 * Math.PI)
@@ -44,7 +43,8 @@ export function rotaryFrequencies({ headDim, ropeTheta, ropeScaling: scaling }: 
 }
 
 /** Giraffe's bases as computed by its code: the paper's formula counts pairs from 1 and would zero the last. */
-function changedBasis(frequencies: Float64Array, { factor, power, truncateAt }: Extract<RopeScaling, { type: 'basis' }>): Float64Array {
+function changedBasis(frequencies: Float64Array, scaling: Extract<RopeScaling, { type: 'linear' }>): Float64Array {
+  const { factor, power = null, truncateAt = null } = scaling
   return frequencies.map((frequency, i) => {
     const scaled = (frequency / factor) * (power === null ? 1 : (1 - i / frequencies.length) ** power)
     if (truncateAt === null || scaled >= truncateAt) return scaled

@@ -2,7 +2,7 @@ import { unsupported } from '../errors.ts'
 import { rotaryEmbedding, type Waves } from '../onnx/contrib.ts'
 import type { Graph, Value } from '../onnx/graph.ts'
 import { add, cast, cos, gather, i64, max, mul, range, reshape, reshapeLike, sin, sizeOf, sub } from '../onnx/ops.ts'
-import { dimAt } from '../onnx/shapes.ts'
+import { dimAt, productOf } from '../onnx/shapes.ts'
 import { frequenciesByLength, lengthsOf, rotaryTable, scaledTable, type Rotary } from './rope.ts'
 import { computedWeight } from './weight-source.ts'
 
@@ -73,7 +73,7 @@ function ropeByLength(
       const beyond = max(sub(textTokens(), i64(graph, originalWindow)), i64(graph, 0))
       const ofText = reshape(gather(frequencies, beyond), [batch, 1, half])
       const angles = mul(reshape(cast(positions, 'f32'), [batch, length, 1]), ofText)
-      const rows = typeof batch === 'number' && typeof length === 'number' ? batch * length : `${batch}*${length}`
+      const rows = productOf([batch, length])
       const table = reshape(angles, [rows, half])
       const waves = { cos: cast(cos(table), elem), sin: cast(sin(table), elem) }
       const rowIndices = reshapeLike(range(reshape(sizeOf(table, 0), []), rows), positions)

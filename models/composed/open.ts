@@ -1,10 +1,11 @@
 import { basename, join } from 'node:path'
 import { Type, type Static } from 'typebox'
-import { withAdapters, merged } from '../adapter/merge.ts'
-import type { Checkpoint, RawTensor, TensorInfo } from '../checkpoint/checkpoint.ts'
+import { withAdapters, withPairs } from '../adapter/merge.ts'
+import type { LoraPair } from '../adapter/open.ts'
+import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { parseAs } from '../checkpoint/config/json.ts'
 import { readQaDefaults } from '../checkpoint/config/parse.ts'
-import { combinedRevision, openWeightFile } from '../checkpoint/file.ts'
+import { combinedRevision, openWeightFile, type WeightFile } from '../checkpoint/file.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { openGguf } from '../gguf/open.ts'
 import { withSmoothing } from './smoothing.ts'
@@ -59,27 +60,18 @@ type CepeParts = NonNullable<ComposedConfig['cepe']>
 
 const LORA = /^encoder\.(.+)\.lora_[ab]$/
 
-/** The decoder's tensor that a tensor of the encoder derives from. */
-function sourceOf(name: string): string {
-  return name.replace(/^encoder\./, 'model.')
-}
-
-/** An adapter's factors, stored as A [rank,in] and the transpose of B, [rank,out]: quantised blocks then fit any rank. */
-interface Halves {
-  readonly a: GgufTensor
-  readonly b: GgufTensor
-}
-
-function halvesOf(tensors: ReadonlyMap<string, GgufTensor>, file: string): ReadonlyMap<string, Halves> {
-  const modules = new Set([...tensors.keys()].flatMap((name) => LORA.exec(name)?.[1] ?? []))
-  return new Map(
-    [...modules].map((module) => {
-      const [a, b] = [tensors.get(`encoder.${module}.lora_a`), tensors.get(`encoder.${module}.lora_b`)]
-      if (a === undefined || b === undefined || a.shape.length !== 2 || b.shape.length !== 2 || a.shape[0] !== b.shape[0])
-        throw invalid(`${file}: lora_a and lora_b of encoder.${module} must be two matrices of as many rows`, module)
-      return [`encoder.${module}.weight`, { a, b }]
-    }),
-  )
+/** Adapters by the weight that they change, stored as A [rank,in] and the transpose of B, [rank,out]: quantised blocks then fit any rank. */
+function pairsOf(file: WeightFile, stored: ReadonlyMap<string, GgufTensor>, factor: number): Map<string, LoraPair> {
+  const modules = new Set([...stored.keys()].flatMap((name) => LORA.exec(name)?.[1] ?? []))
+  const pairOf = (module: string): LoraPair => {
+    const [a, b] = [stored.get(`encoder.${module}.lora_a`), stored.get(`encoder.${module}.lora_b`)]
+    const [[rank = 0, ins = 0] = [], [other, outs = 0] = []] = [a?.shape, b?.shape]
+    if (a?.shape.length !== 2 || b?.shape.length !== 2 || rank !== other)
+      throw invalid(`${basename(file.path)}: lora_a and lora_b of encoder.${module} must be two matrices of as many rows`, module)
+    const valuesOf = async (tensor: GgufTensor): Promise<Float32Array> => toF32(tensor.name, await readGgufTensor(file, tensor))
+    return { factor, rank, ins, outs, read: async () => ({ a: await valuesOf(a), b: transposed(await valuesOf(b), rank) }) }
+  }
+  return new Map([...modules].map((module) => [`encoder.${module}.weight`, pairOf(module)]))
 }
 
 function transposed(matrix: Float32Array, rows: number): Float32Array {
@@ -91,34 +83,11 @@ function transposed(matrix: Float32Array, rows: number): Float32Array {
   return turned
 }
 
-/** Names of the encoder's tensors that derive from the decoder's lower layers. */
-function derivedNames(decoder: Checkpoint, layers: number): readonly string[] {
+/** Of a decoder, the tensors that its lower layers have in common with the encoder, by their names there. */
+function derivedTensors({ tensors }: Checkpoint, layers: number): [string, TensorInfo][] {
   const inLayer = (name: string): boolean => Number(/^model\.layers\.(\d+)\./.exec(name)?.[1] ?? Infinity) < layers
-  return [...decoder.tensors.keys()]
-    .filter((name) => name === 'model.embed_tokens.weight' || inLayer(name))
-    .map((name) => name.replace(/^model\./, 'encoder.'))
-}
-
-interface Learned {
-  readonly stored: ReadonlyMap<string, GgufTensor>
-  /** By the weight they change. */
-  readonly adapters: ReadonlyMap<string, Halves>
-  readonly path: string
-}
-
-/** Tensors of the decoder, derived tensors of the encoder, and tensors stored in full. */
-function composedTensors(decoder: Checkpoint, parts: CepeParts, { stored, adapters, path }: Learned): ReadonlyMap<string, TensorInfo> {
-  const infos = new Map<string, TensorInfo>(decoder.tensors)
-  for (const name of derivedNames(decoder, parts.encoder_layers)) {
-    const source = decoder.tensors.get(sourceOf(name))
-    // A tensor without an adapter keeps its source's name, so that graphs share its bytes.
-    if (source) infos.set(name, adapters.has(name) ? { ...source, name, dtype: 'F32', converted: true } : source)
-  }
-  for (const name of adapters.keys()) {
-    if (!infos.has(name)) throw invalid(`${basename(path)}: ${name} is no matrix of the ${parts.encoder_layers} encoder layers`, name)
-  }
-  for (const tensor of stored.values()) if (!LORA.test(tensor.name)) infos.set(tensor.name, storedTensor(tensor, tensor.name, path))
-  return infos
+  const kept = [...tensors].filter(([name]) => name === 'model.embed_tokens.weight' || inLayer(name))
+  return kept.map(([name, info]) => [name.replace(/^model\./, 'encoder.'), info])
 }
 
 /**
@@ -137,17 +106,8 @@ async function withCepe(decoder: Checkpoint, dir: string, parts: CepeParts): Pro
   const file = await openWeightFile(join(dir, parts.file))
   const header = await readGgufHeader(file)
   const stored = new Map(header.tensors.map((tensor) => [tensor.name, tensor]))
-  const adapters = halvesOf(stored, basename(file.path))
-
-  const readAdapted = async (name: string, { a, b }: Halves): Promise<RawTensor> => {
-    const source = await decoder.read(sourceOf(name))
-    const [outs = 0, ins = 0] = source.shape
-    const [rank = 0] = a.shape
-    if (a.shape[1] !== ins || b.shape[1] !== outs) throw invalid(`${basename(file.path)}: the adapter of ${name} has another shape`, name)
-    const [left, right] = [toF32(a.name, await readGgufTensor(file, a)), toF32(b.name, await readGgufTensor(file, b))]
-    return merged(name, source, { ins, outs, rank, factor: parts.lora_factor }, { a: left, b: transposed(right, rank) })
-  }
-  return {
+  const whole = header.tensors.filter(({ name }) => !LORA.test(name))
+  const doubled: Checkpoint = {
     ...decoder,
     config: {
       ...config,
@@ -155,15 +115,19 @@ async function withCepe(decoder: Checkpoint, dir: string, parts: CepeParts): Pro
       encoder: { ...config.decoder, layers: parts.encoder_layers, window: parts.encoder_window, tieWordEmbeddings: true },
       causalEncoder: parts.causal ?? false,
     },
-    tensors: composedTensors(decoder, parts, { stored, adapters, path: file.path }),
+    tensors: new Map([
+      ...decoder.tensors,
+      // A tensor without an adapter keeps its source's name, so that graphs share its bytes.
+      ...derivedTensors(decoder, parts.encoder_layers),
+      ...whole.map((tensor) => [tensor.name, storedTensor(tensor, tensor.name, file.path)] as const),
+    ]),
     revision: combinedRevision(decoder.revision, await ggufRevision(file, header)),
     read: (name) => {
-      const adapter = adapters.get(name)
-      if (adapter) return readAdapted(name, adapter)
       const own = stored.get(name)
-      return own ? readGgufTensor(file, own) : decoder.read(decoder.tensors.has(name) ? name : sourceOf(name))
+      return own ? readGgufTensor(file, own) : decoder.read(decoder.tensors.has(name) ? name : name.replace(/^encoder\./, 'model.'))
     },
   }
+  return withPairs(doubled, { name: basename(file.path), pairs: pairsOf(file, stored, parts.lora_factor) })
 }
 
 async function openBase(dir: string, { base_model: file, base_revision: revision }: ComposedConfig): Promise<Checkpoint> {

@@ -55,12 +55,31 @@ function headDim(model: OfModel): number {
   return width
 }
 
+/** Metadata below rope.scaling that is read; others are factors, which change nothing if they are 1. */
+const SCALING: readonly string[] = ['type', 'factor', 'original_context_length', 'finetuned', 'yarn_beta_fast', 'yarn_beta_slow']
+
+function checkScaling({ name, metadata }: OfModel): void {
+  const prefix = `${name}.rope.scaling.`
+  for (const [key, value] of metadata) {
+    const message = `metadata ${key} is ${JSON.stringify(value)}, a scaling that is not computed: take a model without it, or ${HUGGING_FACE}`
+    if (key.startsWith(prefix) && value !== 1 && !SCALING.includes(key.slice(prefix.length))) throw unsupported(message, key)
+  }
+}
+
 function ropeScaling(model: OfModel): object | null {
   const type = stringIn(model.metadata, `${model.name}.rope.scaling.type`)
   const factor = optional(model, 'rope.scaling.factor') ?? optional(model, 'rope.scale_linear')
   if (type === 'none' || (type === undefined && (factor ?? 1) === 1)) return null
+  checkScaling(model)
   const original = optional(model, 'rope.scaling.original_context_length')
-  return { type: type ?? 'linear', ...(factor !== undefined && { factor }), original_max_position_embeddings: original ?? null }
+  const [fast, slow] = ['fast', 'slow'].map((beta) => optional(model, `rope.scaling.yarn_beta_${beta}`) ?? null)
+  return {
+    type: type ?? 'linear',
+    ...(factor !== undefined && { factor }),
+    original_max_position_embeddings: original ?? null,
+    beta_fast: fast,
+    beta_slow: slow,
+  }
 }
 
 function checkRopeTensors({ tensors }: GgufHeader): void {
@@ -123,6 +142,7 @@ function asConfigJson({ metadata, tensors }: GgufHeader): object {
     max_position_embeddings: required(model, 'context_length'),
     rms_norm_eps: required(model, 'attention.layer_norm_rms_epsilon'),
     hidden_act: 'silu',
+    is_causal: booleanIn(metadata, `${model.name}.attention.causal`) ?? true,
     attention_bias: tensors.some(
       ({ name }) => name === 'blk.0.attn_output.bias' || (model.name === 'llama' && name === 'blk.0.attn_q.bias'),
     ),

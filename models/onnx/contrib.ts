@@ -1,7 +1,7 @@
 import { at } from '../../base/at.ts'
 import type { Attributes, TypeOf, Value } from './graph.ts'
 import { append, f32, filled, matmulShape, requireElem, requireRank } from './ops.ts'
-import { CONTRIB_DOMAIN, type Dim, dimAt, GraphError, sameShape, withDim } from './shapes.ts'
+import { CONTRIB_DOMAIN, type Dim, dimAt, GraphError, sameShape, widthOf, withDim } from './shapes.ts'
 
 /*
  * Fused operators of ONNX Runtime's com.microsoft domain, documented in its docs/ContribOperators.md. Attributes that
@@ -91,9 +91,7 @@ export function groupQueryAttention(
   const op = 'GroupQueryAttention'
   requireElem(op, lastIndex, 'i32')
   requireElem(op, total, 'i32')
-  const headDim = dimAt(k.shape, -1)
-  if (typeof headDim !== 'number') throw new GraphError(`${op}: the head size must be fixed`)
-  const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dim, headDim / kvHeads] }
+  const cache = { elem: k.elem, shape: [dimAt(k.shape, 0), kvHeads, dim, widthOf(k) / kvHeads] }
   const outputs = q.graph.add(
     { op, domain: CONTRIB_DOMAIN },
     [q, k, v, before?.keys ?? null, before?.values ?? null, lastIndex, total, ...(waves ? [waves.cos, waves.sin] : [])],

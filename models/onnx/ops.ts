@@ -1,6 +1,6 @@
 import { at } from '../../base/at.ts'
 import type { Attributes, Graph, Operator, TypeOf, Value } from './graph.ts'
-import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, withDim, type Dim, type Elem, type Shape } from './shapes.ts'
+import { broadcast, dimAt, ELEMS, formatShape, GraphError, sameShape, widthOf, withDim, type Dim, type Elem, type Shape } from './shapes.ts'
 
 /*
  * Operators of the default domain, opset 21, as functions from values to values: result types and shapes follow
@@ -63,17 +63,7 @@ export const max = binary('Max')
 export const equal = binary('Equal', 'bool')
 export const less = binary('Less', 'bool')
 export const lessOrEqual = binary('LessOrEqual', 'bool')
-
-export function and(a: Value, b: Value): Value {
-  requireElem('And', a, 'bool')
-  requireElem('And', b, 'bool')
-  return node('And', [a, b], { elem: 'bool', shape: broadcast(a.shape, b.shape, 'And') })
-}
-
-export function not(a: Value): Value {
-  requireElem('Not', a, 'bool')
-  return node('Not', [a], { elem: 'bool', shape: a.shape })
-}
+export const and = binary('And')
 
 export function where(condition: Value, a: Value, b: Value): Value {
   requireElem('Where', condition, 'bool')
@@ -87,6 +77,7 @@ export function where(condition: Value, a: Value, b: Value): Value {
 function unary(op: string, attributes?: Attributes) {
   return (x: Value): Value => node(op, [x], x, attributes)
 }
+export const not = unary('Not')
 export const abs = unary('Abs')
 export const sqrt = unary('Sqrt')
 export const cos = unary('Cos')
@@ -245,9 +236,8 @@ export function unflattenRows(y: Value, like: Value): Value {
   const shape = [...like.shape.slice(0, -1), out]
   const named = shape.filter((size, i) => typeof size === 'string' && y.shape[i] !== size).length
   if (named <= 1) return reshape(y, shape)
-  if (typeof out === 'string') throw new GraphError('the width must be fixed')
   const leading = node('Shape', [like], { elem: 'i64', shape: [like.shape.length - 1] }, { start: 0, end: -1 })
-  return reshapeTo(y, concat([leading, i64s(y.graph, [out])], 0), shape)
+  return reshapeTo(y, concat([leading, i64s(y.graph, [widthOf(y)])], 0), shape)
 }
 
 /** 0 .. n-1 as i64; n an i64 scalar. */

@@ -59,6 +59,13 @@ function aligned(shape: Shape, rank: number, axis: number): Dim {
   return own < 0 ? 1 : at(shape, own)
 }
 
+/** The product of sizes, of which some may be dynamic: `8*L`. */
+export function productOf(sizes: Shape): Dim {
+  const named = sizes.filter((size) => typeof size === 'string')
+  const fixed = sizes.reduce<number>((all, size) => (typeof size === 'number' ? all * size : all), 1)
+  return named.length === 0 ? fixed : [...(fixed === 1 ? [] : [fixed]), ...named].join('*')
+}
+
 /** Numpy broadcasting, aligned at the last dimension. */
 export function broadcast(a: Shape, b: Shape, what: string): Shape {
   const rank = Math.max(a.length, b.length)
@@ -70,6 +77,11 @@ export function dimAt(shape: Shape, axis: number): Dim {
   const dim = shape.at(axis)
   if (dim === undefined || axis >= shape.length) throw new GraphError(`shape ${formatShape(shape)} has no axis ${axis}`)
   return dim
+}
+
+/** The last dimension. @throws GraphError if it is dynamic */
+export function widthOf({ shape }: { readonly shape: Shape }): number {
+  return fixedSize([dimAt(shape, -1)])
 }
 
 export function withDim(shape: Shape, axis: number, dim: Dim): Shape {

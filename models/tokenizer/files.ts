@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { Type } from 'typebox'
 import type { ModelConfig } from '../checkpoint/config/config.ts'
 import { parseAs, readJson, readSmallFile, readText } from '../checkpoint/config/json.ts'
 import { invalid } from '../errors.ts'
@@ -16,16 +17,25 @@ import {
 import { convertWordPiece } from './wordpiece.ts'
 import { messageOf, orThrow } from '../../base/errors.ts'
 
+/** Tokens that tokenizer_config.json adds to a vocabulary, by their ids. */
+const AddedSchema = Type.Object({
+  added_tokens_decoder: Type.Optional(Type.Record(Type.String(), Type.Object({ content: Type.String() }))),
+})
+
 async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise<TokenizerFiles> {
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
   if (sentencePiece !== undefined) {
     const converted = convertSentencePiece(sentencePiece)
+    const { added_tokens_decoder: added = {} } = parseAs(AddedSchema, config, 'tokenizer_config.json')
+    const known = new Set(Object.values(converted.tokenizer.model.vocab))
+    const further = Object.entries(added).flatMap(([id, token]) => (known.has(Number(id)) ? [] : [{ id: Number(id), ...token }]))
     // Settings that SentencePiece's file cannot contain: the chat template, and whether to add BOS.
     const kept = Object.entries(config).filter(([name]) => name === 'chat_template' || name === 'add_bos_token')
-    return { ...converted, config: { ...converted.config, ...Object.fromEntries(kept) } }
+    const tokenizer = { ...converted.tokenizer, added_tokens: [...converted.tokenizer.added_tokens, ...further] }
+    return { tokenizer, config: { ...converted.config, ...Object.fromEntries(kept) } }
   }
   const vocabulary = await readText(join(dir, 'vocab.txt'))
-  if (vocabulary !== undefined) return convertWordPiece(vocabulary, config['do_lower_case'] !== false)
+  if (vocabulary !== undefined) return convertWordPiece(vocabulary, config)
   throw invalid(`${dir} has no tokenizer; expected tokenizer.json, tokenizer.model or vocab.txt`, dir)
 }
 

@@ -1,5 +1,5 @@
 import { invalid } from '../errors.ts'
-import type { TokenizerFiles } from './tokenizer-json.ts'
+import type { TokenizerConfig, TokenizerFiles } from './tokenizer-json.ts'
 
 const FILE = 'vocab.txt'
 const SPECIAL = { pad: '[PAD]', unknown: '[UNK]', cls: '[CLS]', sep: '[SEP]', mask: '[MASK]' } as const
@@ -22,10 +22,12 @@ function readVocabulary(text: string): ReadonlyMap<string, number> {
 /**
  * Converts BERT's `vocab.txt` (one WordPiece token per line; the id is the line number from 0) to `tokenizer.json` and
  * `tokenizer_config.json`; with special tokens, a text becomes [CLS] text [SEP].
- * @param lowercase as in `do_lower_case`: lower case without accents
+ * @param config tokenizer_config.json: by default text is in lower case without accents
  * @throws checkpoint_invalid if a token is repeated or a special token missing
  */
-export function convertWordPiece(text: string, lowercase: boolean): TokenizerFiles {
+export function convertWordPiece(text: string, config: TokenizerConfig): TokenizerFiles {
+  const { do_lower_case: lowers, strip_accents = null, tokenize_chinese_chars: chinese } = config
+  const lowercase = lowers !== false
   const ids = readVocabulary(text)
   const special = Object.values(SPECIAL).flatMap((content) => {
     const id = ids.get(content)
@@ -45,7 +47,7 @@ export function convertWordPiece(text: string, lowercase: boolean): TokenizerFil
   return {
     tokenizer: {
       added_tokens: special,
-      normalizer: { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, strip_accents: null, lowercase },
+      normalizer: { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: chinese !== false, strip_accents, lowercase },
       pre_tokenizer: { type: 'BertPreTokenizer' },
       post_processor: {
         type: 'TemplateProcessing',

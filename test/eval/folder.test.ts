@@ -8,7 +8,7 @@ import { TASK_RUNS, type TaskManifest, type TaskRecord } from '../../eval/run/re
 
 const manifest: TaskManifest = {
   task: 'lines',
-  subject: { version: 1, options: {}, settings: ['one'], files: [], reader: 'a reader' },
+  subject: { version: 2, options: {}, settings: ['one'], files: [], reader: 'a reader' },
   model: { layers: 1, kv_heads: 1, head_dim: 2, encoder_hidden_size: 1, window: 8 },
   data: { items: 40, problems: [] },
   environment: { client: 'a test', version: '0', node: 'v20', platform: 'linux', cpu: 'any', cores: 1, memory_gb: 1 },

@@ -363,6 +363,7 @@ await t.test('Table 7: questions with their passages, every model at its own k, 
     report,
     /\| CEPE \| 60 \| published \| 34\.07 \| 62\.26 \| 34\.98 \|\n\| CEPE \| 60 \| fake@.* \| 100\.00 \(43\.9, 100\.0\)|\| CEPE \| 60 \| fake@[^|]* \| 100\.00 \(/,
   )
+  t.match(report, /- fake@[^ ]*: each score is of 3 items\./)
   t.match(report, /\| LLaMA-2-32K \| 60 \| published \| 30\.58 \|/)
   t.notMatch(report, /\| LLaMA-2-32K \| \d+ \| fake@/, 'rows of other models are not filled, although they share runs')
   t.ok(cells.some(({ row, run }) => !row.models.includes('CEPE') && options.cells.some((cell) => cell.run === run)))

@@ -60,6 +60,12 @@ t.test("texts of questions and answers cannot break a report's layout", (t) => {
   )
   const html = toHtml('t & u', blocks, new Map())
   t.notMatch(html, /<script>/)
+  const shown = [text('~~kept~~ at https://example.org/a_b'), list(['www.a_b.org', 'me@example.org'])]
+  t.equal(toMarkdown(shown), '\\~\\~kept\\~\\~ at https\\://example.org/a\\_b\n\n- www\\.a\\_b.org\n- me@example.org\n')
+  t.match(
+    toHtml('t', shown, new Map()),
+    '<p>~~kept~~ at https://example.org/a_b</p>\n<ul>\n<li>www.a_b.org</li>\n<li>me@example.org</li>\n</ul>',
+  )
   t.match(html, /<title>t &amp; u<\/title>/)
   t.end()
 })

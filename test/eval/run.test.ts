@@ -182,6 +182,8 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
     code: 'run_mismatch',
     message: /another protocol\.seed \(1; now 2\)/,
   })
+  const plan = askQuestions({ client, folder, concurrency: 1, options: other, planOnly: true })
+  await t.rejects(plan, { code: 'run_mismatch', message: /another protocol\.seed/ }, 'its answers are none of the plan')
   const { services } = factServices()
   const own = { ...services.reader.manifest, qa_defaults: { ...services.reader.manifest.qa_defaults, demonstrations: 1 } }
   const served = (answer: string) => {
@@ -194,6 +196,15 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
   await ask('ann')
   await ask('ann')
   await t.rejects(ask('bob'), { code: 'run_mismatch', message: /another service_prompt \("[0-9a-f]{64}"; now "[0-9a-f]{64}"\)/ })
+  const { sha256: _, ...stored } = JSON.parse(await readFile(path.join(folder, 'manifest.json'), 'utf8')) as Record<string, object>
+  const earlier = { ...stored, subject: { ...stored['subject'], version: 1 } }
+  await writeFile(path.join(folder, 'manifest.json'), JSON.stringify(earlier))
+  const reads: Promise<unknown>[] = [readRun(folder), readRunOf(folder)]
+  for (const read of reads)
+    await t.rejects(read, {
+      code: 'run_mismatch',
+      message: /is of version 1 of the task open-domain-qa; this is version 2: run it/,
+    })
   await truncate(path.join(folder, 'manifest.json'), 10)
   await t.rejects(readRun(folder), { code: 'run_invalid', message: /manifest\.json is not valid JSON/ })
   await rm(path.join(folder, 'manifest.json'))

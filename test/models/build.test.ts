@@ -20,6 +20,8 @@ import { buildModel } from '../../models/build.ts'
 import { loadCepeManifest, loadContrieverManifest, loadManifest } from '../../models/folder.ts'
 import { checkFiles } from '../../models/integrity.ts'
 import { compareBuilds, verifyGolden } from '../../src/inference/worker/tasks/verify.ts'
+import { LLAMA_CONFIG, weightsFor, writeFolder } from '../fixtures/checkpoint-folder.ts'
+import { f32Safetensors } from '../fixtures/weights.ts'
 import { CEPE, FIXTURES, goldenFiles, temporaryFolder } from './helpers.ts'
 
 const CHECKPOINT = `${FIXTURES}/cepe-tiny-gqa`
@@ -191,6 +193,24 @@ await t.test('a head size that the kernels do not take is refused at once', asyn
     code: 'unsupported',
     message: /heads are 8 wide.*multiples of 16/,
   })
+})
+
+await t.test('an output projection that is stored is used, or the one that it is tied to', async (t) => {
+  const dir = temporaryFolder(t)
+  const config = { ...LLAMA_CONFIG, hidden_size: 32 }
+  const weights = weightsFor(config)
+  const tied = { ...config, tie_word_embeddings: true }
+  const folder = (name: string, own: object, tensors: typeof weights): string =>
+    writeFolder(join(dir, name), { 'config.json': own, 'model.safetensors': f32Safetensors(tensors) })
+  const build = (checkpointDir: string) => buildModel({ checkpointDir, outDir: `${checkpointDir}-built`, dtype: 'f32' })
+  await t.rejects(build(folder('other', tied, weights)), {
+    code: 'checkpoint_invalid',
+    field: 'tie_word_embeddings',
+    message: /lm_head\.weight is stored and differs from model\.embed_tokens\.weight: set it to false to use lm_head\.weight/,
+  })
+  const embedding = weights['model.embed_tokens.weight'] ?? { shape: [], values: [] }
+  await t.resolves(build(folder('same', tied, { ...weights, 'lm_head.weight': embedding })))
+  await t.resolves(build(folder('untied', config, weights)))
 })
 
 await t.test('a broken checkpoint is refused and leaves nothing behind', async (t) => {

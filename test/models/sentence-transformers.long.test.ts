@@ -106,12 +106,14 @@ await t.test('a passage is embedded with the prompt that is declared for passage
 })
 
 await t.test('what is declared and not computed is refused by its file', async (t) => {
-  const declared = async (file: string, value: unknown) => {
+  const declared = async (file: string, value: unknown, changed: (text: string) => string = (text) => text) => {
     const dir = path.join(t.testdir(), 'checkpoint')
     await rm(dir, { recursive: true, force: true })
     await cp(path.join(FIXTURES, 'cls'), dir, { recursive: true })
     await mkdir(path.dirname(path.join(dir, file)), { recursive: true })
     await writeFile(path.join(dir, file), JSON.stringify(value))
+    const tokenizer = path.join(dir, 'tokenizer.json')
+    await writeFile(tokenizer, changed(await readFile(tokenizer, 'utf8')))
     const checkpoint = await openCheckpoint(dir)
     return checkpoint
   }
@@ -136,6 +138,12 @@ await t.test('what is declared and not computed is refused by its file', async (
     [prompts, { similarity_fn_name: 'euclidean' }, /dot product/],
   ] as const)
     await t.rejects(declared(file, value), { code: 'unsupported', message })
+  await t.resolves(declared('sentence_bert_config.json', { do_lower_case: true }), 'as the tokenizer does')
+  const cased = (text: string): string => text.replace(/"lowercase":\s*true/, '"lowercase": false')
+  await t.rejects(declared('sentence_bert_config.json', { do_lower_case: true }, cased), {
+    code: 'unsupported',
+    message: /do_lower_case is true/,
+  })
   await t.rejects(declared(pooling, { pooling_mode: 7 }), { code: 'checkpoint_invalid' })
   const one = await declared(prompts, { prompts: { query: 'q: ' } })
   const other = await declared(prompts, { prompts: { query: 'other: ' } })

@@ -1,7 +1,11 @@
 /** Rotary embedding scaling of a decoder extended beyond its training window. */
 export type RopeScaling =
-  /** Position interpolation (Chen et al. 2023): positions divided by factor. */
-  | { readonly type: 'linear'; readonly factor: number }
+  /**
+   * Position interpolation (Chen et al. 2023): frequencies divided by factor; and another basis without another model (Giraffe, Pal et al.
+   * 2023): then, with `power`, pair i of n times (1 - i/n)^power; then, with `truncateAt`, those below that frequency replaced by a
+   * sixteenth of it, or by 0 below an eighth of it.
+   */
+  | { readonly type: 'linear'; readonly factor: number; readonly power?: number | null; readonly truncateAt?: number | null }
   /** YaRN (Peng et al. 2023): per-frequency interpolation between betaFast and betaSlow rotations; cos and sin times attentionFactor. */
   | {
       readonly type: 'yarn'
@@ -19,12 +23,6 @@ export type RopeScaling =
       readonly lowTurns: number
       readonly highTurns: number
     }
-  /**
-   * Another basis without another model (Giraffe, Pal et al. 2023): frequencies divided by factor; then, with `power`,
-   * pair i of n times (1 - i/n)^power; then, with `truncateAt`, those below that frequency replaced by a sixteenth of it,
-   * or by 0 below an eighth of it.
-   */
-  | { readonly type: 'basis'; readonly factor: number; readonly power: number | null; readonly truncateAt: number | null }
   /** Positions with random steps, uniform over [least, 1), drawn once for a graph (Giraffe, section 4). */
   | { readonly type: 'randomised'; readonly least: number; readonly seed: number }
   /**

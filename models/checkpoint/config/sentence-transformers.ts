@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { Type, type Static } from 'typebox'
+import { isObject } from '../../../base/json.ts'
 import { invalid, unsupported } from '../../errors.ts'
 import { parseAs, readJson } from './json.ts'
 
@@ -23,7 +24,10 @@ const PoolingSchema = Type.Object({
   pooling_mode: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
   include_prompt: Type.Optional(Type.Boolean()),
 })
-const TextSchema = Type.Object({ max_seq_length: Type.Optional(Type.Union([Type.Integer({ minimum: 3 }), Type.Null()])) })
+const TextSchema = Type.Object({
+  do_lower_case: Type.Optional(Type.Boolean()),
+  max_seq_length: Type.Optional(Type.Union([Type.Integer({ minimum: 3 }), Type.Null()])),
+})
 const PromptsSchema = Type.Object({
   prompts: Type.Optional(Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]))),
   default_prompt_name: Type.Optional(Type.Union([Type.String(), Type.Null()])),
@@ -54,6 +58,13 @@ export async function readEmbeddingStyle(dir: string): Promise<EmbeddingStyle | 
   if ((prompts.queryPrompt !== '' || prompts.passagePrompt !== undefined) && !includesPrompt)
     throw unsupported('1_Pooling/config.json: include_prompt is false; prompts take part in the pooling here', 'include_prompt')
   const text = parseAs(TextSchema, (await readJson(join(dir, 'sentence_bert_config.json'))) ?? {}, 'sentence_bert_config.json')
+  const tokenizer = text.do_lower_case === true ? await readJson(join(dir, 'tokenizer.json')) : undefined
+  const { normalizer = null } = isObject(tokenizer) ? tokenizer : {}
+  if (tokenizer !== undefined && !/"lowercase":true|"Lowercase"/.test(JSON.stringify(normalizer)))
+    throw unsupported(
+      'sentence_bert_config.json: do_lower_case is true, and the tokenizer keeps the case; add a normalizer Lowercase to tokenizer.json',
+      'do_lower_case',
+    )
   return { pooling, normalised: kinds.includes('Normalize'), ...prompts, maxTokens: text.max_seq_length ?? null }
 }
 

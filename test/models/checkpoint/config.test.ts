@@ -157,6 +157,7 @@ t.test('ModernBERT: layers and bases as either form of config.json states them',
 t.test('rotary scaling in every spelling', (t) => {
   t.match(ropeOf({ rope_scaling: { type: 'linear', factor: 8 } }), { ropeScaling: { type: 'linear', factor: 8 } })
   t.match(ropeOf({ rope_scaling: { rope_type: 'default' } }), { ropeScaling: null })
+  t.match(ropeOf({ rope_scaling: { rope_type: 'linear', factor: 2, rope_theta: 5e5 } }), { ropeTheta: 5e5 })
   t.match(ropeOf({ rope_scaling: { type: 'dynamic', factor: 2 } }), { ropeScaling: { type: 'dynamic', factor: 2, originalWindow: 32 } })
   t.match(
     ropeOf({ rope_theta: 5e5, rope_scaling: { type: 'yarn', factor: 16, original_max_position_embeddings: 4096, finetuned: true } }),
@@ -251,9 +252,38 @@ const REFUSED: readonly [string, object, string, RegExp][] = [
     'weights quantised already',
     { ...LLAMA_CONFIG, quantization_config: { quant_method: 'gptq', bits: 4 } },
     'unsupported',
-    /quantization_config\.quant_method is "gptq"/,
+    /quantization_config is \{"quant_method":"gptq","bits":4\}; supported is a checkpoint in f32, f16 or bf16/,
   ],
   ['rotation of a part of each head', { ...LLAMA_CONFIG, partial_rotary_factor: 0.5 }, 'unsupported', /partial_rotary_factor is 0\.5/],
+  [
+    'the same among the parameters of the rotation',
+    { ...LLAMA_CONFIG, rope_parameters: { rope_type: 'default', rope_theta: 10_000, partial_rotary_factor: 0.5 } },
+    'unsupported',
+    /rope_parameters\.partial_rotary_factor is 0\.5; supported is 1/,
+  ],
+  [
+    'two bases of the rotation',
+    { ...LLAMA_CONFIG, rope_theta: 10_000, rope_parameters: { rope_type: 'default', rope_theta: 500_000 } },
+    'checkpoint_invalid',
+    /rope_theta is 10000, rope_parameters\.rope_theta 500000; they must be equal/,
+  ],
+  ['capped scores outside Gemma', { ...LLAMA_CONFIG, attn_logit_softcapping: 50 }, 'unsupported', /attn_logit_softcapping is 50/],
+  ['capped logits outside Gemma', { ...LLAMA_CONFIG, final_logit_softcapping: 30 }, 'unsupported', /final_logit_softcapping is 30/],
+  ['a decoder that sees later tokens', { ...LLAMA_CONFIG, is_causal: false }, 'unsupported', /is_causal is false; supported is true/],
+  ['pairs of neighbouring channels', { ...LLAMA_CONFIG, rope_interleaved: true }, 'unsupported', /rope_interleaved is true/],
+  [
+    'local layers of a LLaMA',
+    { ...LLAMA_CONFIG, sliding_window: 8, layer_types: ['full_attention', 'sliding_attention'] },
+    'unsupported',
+    /layer_types is "sliding_attention"; supported is "full_attention"/,
+  ],
+  [
+    'a BERT that is quantised already',
+    { ...CONTRIEVER_CONFIG, quantization_config: { quant_method: 'fp8' } },
+    'unsupported',
+    /quantization_config is/,
+  ],
+  ['a BERT as decoder', { ...CONTRIEVER_CONFIG, is_decoder: true }, 'unsupported', /is_decoder is true; supported is false/],
   ['rope scaling without a factor', { ...LLAMA_CONFIG, rope_scaling: { type: 'linear' } }, 'checkpoint_invalid', /factor is missing/],
   ['a YaRN variant', { ...LLAMA_CONFIG, rope_scaling: { type: 'yarn', factor: 4, mscale: 0.7 } }, 'unsupported', /mscale/],
   ['an eos id outside the vocabulary', { ...LLAMA_CONFIG, eos_token_id: 11 }, 'checkpoint_invalid', /eos_token_id 11 is outside/],

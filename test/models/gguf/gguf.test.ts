@@ -154,6 +154,26 @@ await t.test('the parts of the refused files are sound', async (t) => {
   t.equal(checkpoint.config.architecture, 'cepe')
 })
 
+const f32 = (value: number): Buffer => Buffer.concat([u32(6), Buffer.from(new Float32Array([value]).buffer)])
+const YARN: readonly GgufEntry[] = [
+  ...LLAMA,
+  ['llama.rope.scaling.type', 'yarn'],
+  ['llama.rope.scaling.factor', 4],
+  ['llama.rope.scaling.original_context_length', 16],
+]
+
+await t.test('all settings of YaRN are read', async (t) => {
+  const path = join(t.testdir(), 'yarn.gguf')
+  const own: GgufEntry[] = [
+    ['llama.rope.scaling.yarn_beta_fast', f32(16)],
+    ['llama.rope.scaling.yarn_beta_slow', f32(2)],
+    ['llama.rope.scaling.yarn_attn_factor', f32(1)],
+  ]
+  writeFileSync(path, ggufOf({ ...SOUND, entries: [...YARN, ...own] }))
+  const { config } = await openCheckpoint(path)
+  t.match(config, { decoder: { ropeScaling: { type: 'yarn', factor: 4, originalWindow: 16, betaFast: 16, betaSlow: 2 } } })
+})
+
 const REFUSED: readonly (readonly [what: string, bytes: Buffer, code: string, message: RegExp, name?: string])[] = [
   ['an empty file', Buffer.alloc(0), 'checkpoint_invalid', /no GGUF file/],
   ['another format', Buffer.from('PK'.padEnd(64)), 'checkpoint_invalid', /no GGUF file.*Hugging Face folder/],
@@ -207,6 +227,18 @@ const REFUSED: readonly (readonly [what: string, bytes: Buffer, code: string, me
     /attention_bias is true/,
   ],
   ['experts', ggufOf({ ...SOUND, entries: [...LLAMA, ['llama.expert_count', 8]] }), 'unsupported', /expert_count is 8/],
+  [
+    'another factor of YaRN',
+    ggufOf({ ...SOUND, entries: [...YARN, ['llama.rope.scaling.yarn_attn_factor', 2]] }),
+    'unsupported',
+    /llama\.rope\.scaling\.yarn_attn_factor is 2, a scaling that is not computed/,
+  ],
+  [
+    'a decoder that sees later tokens',
+    ggufOf({ ...SOUND, entries: [...LLAMA, ['llama.attention.causal', false]] }),
+    'unsupported',
+    /is_causal is false/,
+  ],
   ['a field missing', ggufOf({ ...SOUND, entries: LLAMA.slice(0, -1) }), 'checkpoint_invalid', /rms_epsilon is missing/],
   [
     'a field of another kind',

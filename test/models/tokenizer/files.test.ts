@@ -43,6 +43,21 @@ t.test("SentencePiece's tokenizer keeps the chat template that lies beside it", 
   t.notOk('chat_template' in (await load(t, { 'tokenizer.model': sentencePiece })).config)
 })
 
+t.test("tokens that a folder adds to SentencePiece's are found in a text", async (t) => {
+  const [sentencePiece, first] = [sentencePieceOf(bpePieces('▁', 'x', '▁x')), 262]
+  const added = { '1': { content: '<s>', special: true }, [first]: { content: '<|turn|>', special: true } }
+  const files = await load(t, { 'tokenizer.model': sentencePiece, 'tokenizer_config.json': { added_tokens_decoder: added } })
+  t.same(
+    encode(files, 'x<|turn|>x').filter((id) => id === first),
+    [first],
+  )
+  t.same(
+    files.tokenizer.added_tokens.map(({ id }) => id),
+    [first],
+    'pieces stay as they are',
+  )
+})
+
 t.test('chat_template.jinja goes before the template of tokenizer_config.json', async (t) => {
   const files = { 'tokenizer.json': json(5), 'tokenizer_config.json': { chat_template: 'old' }, 'chat_template.jinja': 'new' }
   t.same((await load(t, files)).config, { chat_template: 'new' })
@@ -69,6 +84,13 @@ t.test("BERT's vocab.txt alone is converted: lower case, no accents, [CLS] and [
 t.test('do_lower_case false keeps the case', async (t) => {
   const files = await load(t, { 'vocab.txt': wordPiece.replaceAll('\n', '\r\n'), 'tokenizer_config.json': { do_lower_case: false } })
   t.same(encode(files, 'Hello hello'), [2, 9, 4, 3])
+})
+
+t.test('accents are kept, and Chinese characters joined, where tokenizer_config.json says so', async (t) => {
+  const vocabulary = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', 'ü', 'u', '中文'].join('\n')
+  const kept = { strip_accents: false, tokenize_chinese_chars: false }
+  t.same(encode(await load(t, { 'vocab.txt': vocabulary, 'tokenizer_config.json': kept }), 'Ü 中文'), [2, 4, 6, 3])
+  t.same(encode(await load(t, { 'vocab.txt': vocabulary }), 'Ü 中文'), [2, 5, 1, 1, 3])
 })
 
 const REFUSED: readonly [string, Parameters<typeof writeFolder>[1], RegExp][] = [

@@ -2,16 +2,16 @@ import { Type } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { BertConfig, ContrieverConfig, ModernBertConfig, RerankerConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, STACK_FIELDS, stackSizes, LayerTypes, localLayers, orNull, Positive, requireOnly } from './fields.ts'
-import { RopeSchema } from './rope.ts'
+import { checkedId, Count, STACK_FIELDS, stackSizes, LayerTypes, localLayers, orNull, Positive, only, requirePlain } from './fields.ts'
+import { PLAIN_ROPE, RopeSchema } from './rope.ts'
 
 const BertSchema = Type.Object({
   ...STACK_FIELDS,
   type_vocab_size: Count,
   layer_norm_eps: Positive,
   hidden_act: Type.String(),
-  position_embedding_type: Type.Optional(Type.String()),
 })
+const PLAIN = { hidden_act: 'gelu', position_embedding_type: 'absolute', is_decoder: false, add_cross_attention: false }
 
 const LabelsSchema = Type.Object({
   id2label: orNull(Type.Record(Type.String(), Type.Unknown())),
@@ -20,8 +20,7 @@ const LabelsSchema = Type.Object({
 
 function parseStack(value: unknown, family: BertConfig['family']): BertConfig {
   const raw = parseAs(BertSchema, value, 'config.json')
-  requireOnly('position_embedding_type', raw.position_embedding_type ?? 'absolute', 'absolute')
-  requireOnly('hidden_act', raw.hidden_act, 'gelu')
+  requirePlain(raw, PLAIN)
   const uneven = `config.json: hidden_size ${raw.hidden_size} is no multiple of num_attention_heads ${raw.num_attention_heads}`
   if (raw.hidden_size % raw.num_attention_heads !== 0) throw invalid(uneven, 'num_attention_heads')
   const padId = checkedId('pad_token_id', raw.pad_token_id ?? (family === 'roberta' ? 1 : 0), raw.vocab_size)
@@ -48,7 +47,7 @@ export function parseContriever(value: unknown, family: BertConfig['family']): C
 export function parseReranker(value: unknown, family: BertConfig['family']): RerankerConfig {
   const { id2label: labels, num_labels: count } = parseAs(LabelsSchema, value, 'config.json')
   const labelCount = labels ? Object.keys(labels).length : (count ?? 2)
-  requireOnly('id2label', labelCount, 1, '1 label (a cross-encoder that scores a query with a passage)')
+  if (labelCount !== 1) only('id2label', labelCount, '1 label (a cross-encoder that scores a query with a passage)')
   return { architecture: 'reranker', ...parseStack(value, family) }
 }
 
@@ -56,9 +55,6 @@ const ModernBertSchema = Type.Object({
   ...STACK_FIELDS,
   norm_eps: Positive,
   hidden_activation: Type.String(),
-  norm_bias: Type.Optional(Type.Boolean()),
-  attention_bias: Type.Optional(Type.Boolean()),
-  mlp_bias: Type.Optional(Type.Boolean()),
   local_attention: Count,
   global_attn_every_n_layers: orNull(Count),
   layer_types: orNull(LayerTypes),
@@ -67,19 +63,15 @@ const ModernBertSchema = Type.Object({
   rope_parameters: orNull(Type.Object({ full_attention: Type.Optional(RopeSchema), sliding_attention: Type.Optional(RopeSchema) })),
 })
 
+const PLAIN_MODERN = { hidden_activation: 'gelu', norm_bias: false, attention_bias: false, mlp_bias: false, rope_scaling: null }
 const DEFAULTS = { every: 3, theta: 160_000, localTheta: 10_000 }
 
 /** @throws checkpoint_invalid and unsupported naming the field */
 export function parseModernBert(value: unknown): ModernBertConfig {
   const raw = parseAs(ModernBertSchema, value, 'config.json')
-  requireOnly('hidden_activation', raw.hidden_activation, 'gelu')
-  requireOnly('norm_bias', raw.norm_bias ?? false, false)
-  requireOnly('attention_bias', raw.attention_bias ?? false, false)
-  requireOnly('mlp_bias', raw.mlp_bias ?? false, false)
+  requirePlain(raw, PLAIN_MODERN)
   const { rope_parameters: rope, global_attn_every_n_layers: every } = raw
-  for (const kind of ['full_attention', 'sliding_attention'] as const) {
-    requireOnly(`rope_parameters.${kind}.rope_type`, rope?.[kind]?.rope_type ?? 'default', 'default')
-  }
+  for (const [kind, parameters] of Object.entries(rope ?? {})) requirePlain(parameters, PLAIN_ROPE, `rope_parameters.${kind}.`)
   const message = `config.json: hidden_size ${raw.hidden_size} over ${raw.num_attention_heads} heads gives no even width, which rotary embeddings need`
   if (raw.hidden_size % (2 * raw.num_attention_heads) !== 0) throw invalid(message, 'num_attention_heads')
   const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => layer % (every ?? DEFAULTS.every) !== 0)

@@ -50,18 +50,27 @@ export function localLayers(
 /** Prefix of the field names of a nested config in messages: "" or "encoder_config.". */
 export type Prefix = '' | 'encoder_config.'
 
-export function only(field: string, actual: string | number | boolean, supported: string): never {
+export function only(field: string, actual: unknown, supported: string): never {
   throw unsupported(`config.json: ${field} is ${JSON.stringify(actual)}; supported is ${supported}`, field)
 }
 
-/** @throws unsupported unless the field has the supported value */
-export function requireOnly<T extends string | number | boolean>(
-  field: string,
-  actual: T,
-  supported: T,
-  words = JSON.stringify(supported),
-): void {
-  if (actual !== supported) only(field, actual, words)
+/** Of every family. */
+const UNQUANTISED = { quantization_config: [null, 'a checkpoint in f32, f16 or bf16: cepe build quantises itself'] } as const
+
+type Plain = string | number | boolean | null
+
+/**
+ * Compares fields that change what a model computes with the one value that is computed here, which they have where absent or null.
+ * @param plain by field its value, or that with its words in a message
+ * @throws unsupported naming the first with another
+ */
+export function requirePlain(raw: object, plain: Readonly<Record<string, Plain | readonly [Plain, string]>>, prefix = ''): void {
+  const given = new Map<string, unknown>(Object.entries(raw))
+  for (const [field, wanted] of Object.entries({ ...UNQUANTISED, ...plain })) {
+    const [supported, words] = Array.isArray(wanted) ? (wanted as [Plain, string]) : [wanted, JSON.stringify(wanted)]
+    const actual = given.get(field) ?? supported
+    if (actual !== supported) only(`${prefix}${field}`, actual, words)
+  }
 }
 
 export function checkedId(field: string, id: number, vocabSize: number, file = 'config.json'): number {

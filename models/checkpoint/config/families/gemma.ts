@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
 import type { DecoderOnlyConfig } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { Count, Layers, LayerTypes, localLayers, orNull, requireOnly, Positive, Window } from './fields.ts'
+import { Count, Layers, LayerTypes, localLayers, orNull, requirePlain, Positive, Window } from './fields.ts'
 import { parseDecoderOnly } from './llama.ts'
-import { RopeSchema } from './rope.ts'
+import { PLAIN_ROPE, RopeSchema } from './rope.ts'
 
 const GemmaSchema = Type.Object({
   hidden_size: Count,
@@ -18,7 +18,6 @@ const GemmaSchema = Type.Object({
   sliding_window: orNull(Count),
   sliding_window_pattern: orNull(Count),
   layer_types: orNull(LayerTypes),
-  use_bidirectional_attention: orNull(Type.Boolean()),
   tie_word_embeddings: Type.Optional(Type.Boolean()),
   rope_theta: Type.Optional(Positive),
   rope_local_base_freq: Type.Optional(Positive),
@@ -49,14 +48,15 @@ function rotations(
   const { rope_parameters: parameters } = raw
   if (parameters && 'full_attention' in parameters) {
     const { full_attention: full, sliding_attention: sliding } = parameters
-    requireOnly('rope_parameters.sliding_attention.rope_type', sliding.rope_type ?? 'default', 'default')
+    requirePlain(sliding, PLAIN_ROPE, 'rope_parameters.sliding_attention.')
     const rope_theta = full.rope_theta ?? version.ropeTheta
     return { rope_theta, rope_scaling: full, local: sliding.rope_theta ?? version.localTheta ?? rope_theta }
   }
-  const rope_theta = raw.rope_theta ?? parameters?.rope_theta ?? version.ropeTheta
+  const rope_scaling = raw.rope_scaling ?? parameters ?? null
+  const rope_theta = raw.rope_theta ?? rope_scaling?.rope_theta ?? version.ropeTheta
   return {
     rope_theta,
-    rope_scaling: raw.rope_scaling ?? parameters ?? null,
+    rope_scaling,
     local: raw.rope_local_base_freq ?? version.localTheta ?? rope_theta,
   }
 }
@@ -65,7 +65,7 @@ function rotations(
 export function parseGemma(value: unknown, number: keyof typeof VERSIONS): DecoderOnlyConfig {
   const version: Version = VERSIONS[number]
   const raw = parseAs(GemmaSchema, value, 'config.json')
-  requireOnly('use_bidirectional_attention', raw.use_bidirectional_attention ?? false, false, 'false (a decoder)')
+  requirePlain(raw, { use_bidirectional_attention: [false, 'false (a decoder)'] })
   const { rope_theta, rope_scaling, local } = rotations(raw, version)
   const { sliding_window: window, sliding_window_pattern: pattern } = raw
   const layers = localLayers(raw.layer_types, raw.num_hidden_layers, (layer) => (layer + 1) % (pattern ?? version.pattern) !== 0)
@@ -75,6 +75,8 @@ export function parseGemma(value: unknown, number: keyof typeof VERSIONS): Decod
     head_dim: raw.head_dim ?? 256,
     tie_word_embeddings: raw.tie_word_embeddings ?? true,
     sliding_window: null,
+    attn_logit_softcapping: null,
+    final_logit_softcapping: null,
     rope_parameters: null,
     rope_theta,
     rope_scaling,

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { invalid } from '../../../errors.ts'
 import type { CepeConfig, DecoderOnlyConfig, LlamaConfig, SpecialTokens } from '../config.ts'
 import { parseAs } from '../json.ts'
-import { checkedId, Count, STACK_FIELDS, stackSizes, Layers, only, orNull, Positive, requireOnly, TokenId, type Prefix } from './fields.ts'
+import { checkedId, Count, STACK_FIELDS, stackSizes, Layers, only, orNull, Positive, requirePlain, TokenId, type Prefix } from './fields.ts'
 import { parseRope, RopeSchema } from './rope.ts'
 
 const LlamaSchema = Type.Object({
@@ -11,8 +11,6 @@ const LlamaSchema = Type.Object({
   head_dim: orNull(Count),
   rms_norm_eps: Positive,
   hidden_act: Type.String(),
-  attention_bias: Type.Optional(Type.Boolean()),
-  mlp_bias: Type.Optional(Type.Boolean()),
   rope_theta: Type.Optional(Positive),
   rope_scaling: orNull(RopeSchema),
   rope_parameters: orNull(RopeSchema),
@@ -21,8 +19,7 @@ const LlamaSchema = Type.Object({
   eos_token_id: orNull(Type.Union([TokenId, Type.Array(TokenId)])),
   pad_token_id: orNull(Type.Integer({ minimum: -1, maximum: 1e9 })),
   sliding_window: orNull(Count),
-  partial_rotary_factor: orNull(Positive),
-  quantization_config: orNull(Type.Object({ quant_method: Type.Optional(Type.String()) })),
+  layer_types: orNull(Type.Array(Type.String())),
 })
 type RawLlama = Static<typeof LlamaSchema>
 
@@ -32,20 +29,16 @@ type Extras = Partial<Omit<LlamaConfig, 'tieWordEmbeddings'>>
 /** By their names in config.json. */
 const ACTIVATIONS = { silu: 'silu', 'gelu-tanh': 'gelu_pytorch_tanh' } as const
 
+/** Fields of other families, and of variants. */
+const PLAIN = { attention_bias: false, mlp_bias: false, partial_rotary_factor: 1, rope_interleaved: false }
+const PLAIN_DECODER = { is_causal: true, attn_logit_softcapping: null, final_logit_softcapping: null }
+
 /** One stack of layers. @throws checkpoint_invalid and unsupported naming the field */
 function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaConfig {
   const { activation = 'silu' } = extras
-  requireOnly<string>(`${prefix}hidden_act`, raw.hidden_act, ACTIVATIONS[activation])
-  requireOnly(`${prefix}attention_bias`, raw.attention_bias ?? false, false)
-  requireOnly(`${prefix}mlp_bias`, raw.mlp_bias ?? false, false)
-  requireOnly(`${prefix}partial_rotary_factor`, raw.partial_rotary_factor ?? 1, 1)
-  if (raw.quantization_config) {
-    only(
-      `${prefix}quantization_config.quant_method`,
-      raw.quantization_config.quant_method ?? 'unnamed',
-      'a checkpoint in f32, f16 or bf16: cepe build quantises itself',
-    )
-  }
+  requirePlain(raw, { hidden_act: ACTIVATIONS[activation], ...PLAIN, ...(prefix === '' && PLAIN_DECODER) }, prefix)
+  const local = extras.local === undefined ? raw.layer_types?.find((type) => type !== 'full_attention') : undefined
+  if (local !== undefined) only(`${prefix}layer_types`, local, '"full_attention"')
   const heads = raw.num_attention_heads
   const kvHeads = raw.num_key_value_heads ?? heads
   const uneven = `config.json: ${prefix}num_attention_heads (${heads}) is no multiple of num_key_value_heads (${kvHeads})`
@@ -59,8 +52,7 @@ function parseLlama(raw: RawLlama, prefix: Prefix, extras: Extras = {}): LlamaCo
     headDim,
     window: raw.max_position_embeddings,
     rmsNormEps: raw.rms_norm_eps,
-    ropeTheta: raw.rope_theta ?? raw.rope_parameters?.rope_theta ?? 10_000,
-    ropeScaling: parseRope(raw, prefix),
+    ...parseRope(raw, prefix),
     projectionBias: false,
     headNorms: false,
     activation,
@@ -97,16 +89,14 @@ function decoderOnly(raw: RawLlama, extras: Extras = {}): DecoderOnlyConfig {
   return { architecture: 'cepe', decoder: parseLlama(raw, '', extras), tokens: parseTokens(raw), crossAttentionLayers: 0, encoder: null }
 }
 
-/** Limits the window to `positions`: for shorter prompts, local attention equals full attention. */
-function withinWindow(config: DecoderOnlyConfig, positions: number | null | undefined): DecoderOnlyConfig {
-  const { decoder } = config
-  return { ...config, decoder: { ...decoder, window: Math.min(decoder.window, positions ?? decoder.window) } }
+/** A decoder with sliding-window attention, which bounds its window: for shorter prompts it equals full attention. */
+function windowed(raw: RawLlama, extras: Extras = {}): DecoderOnlyConfig {
+  const positions = Math.min(raw.max_position_embeddings, raw.sliding_window ?? Infinity)
+  return decoderOnly({ ...raw, layer_types: null }, { ...extras, window: positions })
 }
 
-/** A LLaMA with sliding-window attention. */
 export function parseMistral(value: unknown): DecoderOnlyConfig {
-  const raw = parseAs(LlamaSchema, value, 'config.json')
-  return withinWindow(decoderOnly(raw), raw.sliding_window)
+  return windowed(parseAs(LlamaSchema, value, 'config.json'))
 }
 
 /** Default of transformers. */
@@ -118,35 +108,28 @@ const QwenSchema = Type.Intersect([LlamaSchema, Type.Object({ use_sliding_window
 export function parseQwen(value: unknown, version: 2 | 3): DecoderOnlyConfig {
   const { headDim, ...extras } = version === 2 ? { headDim: null, projectionBias: true } : { headDim: QWEN3_HEAD_DIM, headNorms: true }
   const raw = parseAs(QwenSchema, value, 'config.json')
-  const config = decoderOnly({ ...raw, head_dim: raw.head_dim ?? headDim }, extras)
-  return raw.use_sliding_window === true ? withinWindow(config, raw.sliding_window) : config
+  return (raw.use_sliding_window === true ? windowed : decoderOnly)({ ...raw, head_dim: raw.head_dim ?? headDim }, extras)
 }
-
-/** Checked first: a checkpoint whose decoder is its encoder has no encoder_config. */
-const SharedEncoderSchema = Type.Object({ encoder_is_model: Type.Optional(Type.Boolean()) })
 
 const CepeSchema = Type.Object({
   do_cross_attention: Type.Boolean(),
   num_cross_attn_layers: orNull(Layers),
-  num_cross_attn_hidden_states: Type.Optional(Type.Integer()),
-  encode_mode: Type.Optional(Type.String()),
   encoder_hidden_size: Count,
   encoder_config: LlamaSchema,
 })
 
+const PLAIN_CEPE = {
+  encoder_is_model: [false, 'false (a separate encoder, as in the published checkpoints)'],
+  do_cross_attention: [true, 'true (a model without it is a LlamaForCausalLM)'],
+  num_cross_attn_hidden_states: [1, "1 (the encoder's last hidden state)"],
+  encode_mode: ['context_only', '"context_only" (each passage encoded without the question)'],
+} as const
+
 /** A decoder with cross-attention over an encoder. */
 export function parseCepe(value: unknown): CepeConfig {
-  const { encoder_is_model: shared = false } = parseAs(SharedEncoderSchema, value, 'config.json')
-  requireOnly('encoder_is_model', shared, false, 'false (a separate encoder, as in the published checkpoints)')
+  // Before the schema: a checkpoint whose decoder is its encoder has no encoder_config.
+  requirePlain(Object(value) as object, PLAIN_CEPE)
   const raw = parseAs(Type.Intersect([LlamaSchema, CepeSchema]), value, 'config.json')
-  requireOnly('do_cross_attention', raw.do_cross_attention, true, 'true (a model without it is a LlamaForCausalLM)')
-  requireOnly('num_cross_attn_hidden_states', raw.num_cross_attn_hidden_states ?? 1, 1, "1 (the encoder's last hidden state)")
-  requireOnly(
-    'encode_mode',
-    raw.encode_mode ?? 'context_only',
-    'context_only',
-    '"context_only" (each passage encoded without the question)',
-  )
   const decoder = parseLlama(raw, '')
   const encoder = parseLlama(raw.encoder_config, 'encoder_config.')
   const unequal = `config.json: encoder_hidden_size is ${raw.encoder_hidden_size}, encoder_config.hidden_size ${encoder.hiddenSize}; they must be equal`

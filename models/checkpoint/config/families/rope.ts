@@ -1,7 +1,7 @@
 import { Type, type Static } from 'typebox'
-import { invalid, unsupported } from '../../../errors.ts'
+import { invalid } from '../../../errors.ts'
 import type { RopeScaling } from '../config.ts'
-import { Count, only, orNull, Positive, type Prefix } from './fields.ts'
+import { Count, only, orNull, Positive, requirePlain, type Prefix } from './fields.ts'
 
 export const RopeSchema = Type.Object({
   type: Type.Optional(Type.String()),
@@ -17,6 +17,9 @@ export const RopeSchema = Type.Object({
 })
 
 type RawRope = Static<typeof RopeSchema>
+
+/** A rotation of all channels that is not scaled. */
+export const PLAIN_ROPE = { type: 'default', rope_type: 'default', partial_rotary_factor: 1 }
 
 /** Implementations disagree on defaults of these fields, so none is assumed. */
 function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScaling {
@@ -34,16 +37,26 @@ function parseLlama3Rope(rope: RawRope, factor: number, field: string): RopeScal
 /** Config fields that the rotary embedding depends on. */
 interface RawRotary {
   readonly max_position_embeddings: number
+  readonly rope_theta?: number
   readonly rope_scaling?: RawRope | null
   readonly rope_parameters?: RawRope | null
 }
 
-/** The scaling, or null for none. @throws checkpoint_invalid and unsupported naming the field */
-export function parseRope(raw: RawRotary, prefix: Prefix): RopeScaling | null {
-  const rope = raw.rope_scaling ?? raw.rope_parameters ?? null
-  const type = rope?.rope_type ?? rope?.type ?? 'default'
-  if (rope === null || type === 'default') return null
+/** The base of the rotation, and its scaling if any. @throws checkpoint_invalid and unsupported naming the field */
+export function parseRope(raw: RawRotary, prefix: Prefix): { readonly ropeTheta: number; readonly ropeScaling: RopeScaling | null } {
+  const rope = raw.rope_scaling ?? raw.rope_parameters ?? {}
   const field = `${prefix}${raw.rope_scaling ? 'rope_scaling' : 'rope_parameters'}`
+  const ropeTheta = raw.rope_theta ?? rope.rope_theta ?? 10_000
+  const unequal = `config.json: ${prefix}rope_theta is ${ropeTheta}, ${field}.rope_theta ${rope.rope_theta}; they must be equal`
+  if ((rope.rope_theta ?? ropeTheta) !== ropeTheta) throw invalid(unequal, `${prefix}rope_theta`)
+  const { partial_rotary_factor } = PLAIN_ROPE
+  requirePlain(rope, { partial_rotary_factor }, `${field}.`)
+  return { ropeTheta, ropeScaling: scalingOf(rope, field, raw.max_position_embeddings, prefix) }
+}
+
+function scalingOf(rope: RawRope, field: string, window: number, prefix: Prefix): RopeScaling | null {
+  const type = rope.rope_type ?? rope.type ?? 'default'
+  if (type === 'default') return null
   // Its basis depends on the text's length; the encoder's passages never exceed the training window.
   const dynamic = type === 'dynamic' && prefix === ''
   if (type !== 'linear' && type !== 'yarn' && type !== 'llama3' && !dynamic)
@@ -51,13 +64,10 @@ export function parseRope(raw: RawRotary, prefix: Prefix): RopeScaling | null {
   const { factor } = rope
   if (factor === undefined) throw invalid(`config.json: ${field}.factor is missing`, `${field}.factor`)
   if (type === 'linear') return { type, factor }
-  if (type === 'dynamic') return { type, factor, originalWindow: raw.max_position_embeddings }
+  if (type === 'dynamic') return { type, factor, originalWindow: window }
   if (type === 'llama3') return parseLlama3Rope(rope, factor, field)
-  for (const extra of ['mscale', 'mscale_all_dim', 'truncate']) {
-    const message = `config.json: ${field}.${extra} is not supported; YaRN takes factor, original_max_position_embeddings, attention_factor, beta_fast and beta_slow`
-    if (extra in rope) throw unsupported(message, `${field}.${extra}`)
-  }
-  return yarn(factor, rope.original_max_position_embeddings ?? raw.max_position_embeddings, rope)
+  requirePlain(rope, { mscale: null, mscale_all_dim: null, truncate: true }, `${field}.`)
+  return yarn(factor, rope.original_max_position_embeddings ?? window, rope)
 }
 
 /** YaRN, by default with its authors' attention factor and ramp. */
