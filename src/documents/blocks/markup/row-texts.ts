@@ -66,7 +66,19 @@ function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   for (const row of grid)
     if (isEmpty(row)) parts.push([])
     else parts.at(-1)?.push(row)
-  return parts.flatMap(tablesIn)
+  return parts.flatMap(tablesIn).flatMap(withoutPairs)
+}
+
+/** A table without rows of two cells at its end that are none of its own: the second ones are texts below numbers, or numbers below texts. */
+function withoutPairs(part: GridRow[]): GridRow[][] {
+  const isPair = ({ cells: [first, second, ...others] }: GridRow): boolean =>
+    Boolean(first?.text && second?.text) && second?.isRepeat !== true && others.every(({ text }) => text === '')
+  const end = part.findLastIndex((row) => !isPair(row)) + 1
+  const [table, pairs] = [part.slice(0, end), part.slice(end)]
+  const isNumber = ({ cells }: GridRow): boolean => NUMBER.test(cells[1]?.text ?? '')
+  const isOther = (row: GridRow): boolean =>
+    table.slice(1).every((above) => above.cells[1]?.text && isNumber(above) !== isNumber(row) && !NO_NUMBER.test(row.cells[1]?.text ?? ''))
+  return pairs.length > 1 && table.length > 2 && !table.some(isPair) && pairs.some(isOther) ? [table, pairs] : [part]
 }
 
 /** The tables next to each other in rows. The right one has names of rows, and other rows than the left one. */

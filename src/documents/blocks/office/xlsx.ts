@@ -241,6 +241,11 @@ function shownValue(value: string, { t: type = 'n', s: style = '0' }: Attributes
   const number = Number(value)
   if (type === 'd') return shownDate(value)
   if (type !== 'n' || !Number.isFinite(number)) return textual(type === 'inlineStr' ? value : unescaped(value))
+  return shownNumber(number, pattern, days)
+}
+
+/** A number as a format shows it. @param days to add to a date */
+export function shownNumber(number: number, pattern: string, days = 0): string {
   if (isDateFormat(pattern)) return dateText(number, pattern, days)
   const exact = Number.isSafeInteger(number) ? number : Number(number.toPrecision(EXACT_DIGITS))
   if (/^(?:general|@)$/i.test(pattern)) return String(exact)
