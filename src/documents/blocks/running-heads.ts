@@ -2,7 +2,7 @@ import { at } from '../../../base/at.ts'
 import { inline } from './contract.ts'
 import { romanValue } from './markup/list.ts'
 import { placesIn } from './markup/printed-tables.ts'
-import type { Line } from './pdf-lines.ts'
+import { mostOf, type Line } from './pdf-lines.ts'
 
 /** Lines at a page's edges that can be running heads. */
 const EDGE_LINES = 2
@@ -42,10 +42,21 @@ export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<L
     for (const edge of edgesOf(page))
       for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line, pages.length)]))
         groups.set(key, [...(groups.get(key) ?? []), edge.line])
+  const body = mostOf(pages.flat().map(({ height, text }) => [Math.round(height), text.length]))
+  const runningOf =
+    pages.length === LEAST_PAGES - 1 ? (key: string, lines: readonly Line[]) => runningOfTwo(key, lines, body) : runningOfMany
   return new Set([...groups].flatMap(([key, lines]) => runningOf(key, lines, pages.length)))
 }
 
-function runningOf(key: string, lines: readonly Line[], pages: number): readonly Line[] {
+/** Of two pages: lines at one place that are not larger than the text. Of equal ones the first is kept. */
+function runningOfTwo(key: string, [first, second, ...others]: readonly Line[], body: number): readonly Line[] {
+  if (first === undefined || second === undefined || others.length > 0 || first.page === second.page) return []
+  const isAtOnePlace = Math.abs(first.base - second.base) < 1 && Math.abs(first.height - second.height) < 1
+  if (!isAtOnePlace || first.height > body + 1) return []
+  return /^[=|]/.test(key) ? [second] : key.startsWith('0 ') ? [first, second] : []
+}
+
+function runningOfMany(key: string, lines: readonly Line[], pages: number): readonly Line[] {
   const numbers = lines.map(({ page }) => page)
   const count = new Set(numbers).size
   if (count < LEAST_PAGES) return []

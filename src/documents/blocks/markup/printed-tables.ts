@@ -41,12 +41,18 @@ export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
     const [above, line] = [lines[i - 1], lines[i]]
-    const isFirst = line?.cells !== undefined && line.cells.length > 1 && !(above && isWithin(above, line))
+    const isFirst =
+      line?.cells !== undefined && line.cells.length > 1 && !isForm(line) && !(above && !isForm(above) && isWithin(above, line))
     const table = isFirst ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
   return named
+}
+
+/** Whether a line is one of a form, whose names stand before their values. */
+function isForm({ cells = [] }: PrintedLine): boolean {
+  return cells.some(({ text }) => text.endsWith(':')) && cells.at(-1)?.text.endsWith(':') === false
 }
 
 /** Whether a line is a row with empty cells of the table that the line above it is a row of, and names no years. */

@@ -1168,6 +1168,47 @@ export const PDF_CASES: readonly FidelityCase[] = [
     headings: { oil: 'Fees' },
     lacks: ['report Fees', 'wick Boat'],
   },
+  // Heads and feet of two pages: what is at one place of both is kept once, and not as large letters or the last number of a list.
+  {
+    file: 'two-pages.pdf',
+    content: () =>
+      pages(
+        (page) => [
+          [small('Port of Berg')],
+          '',
+          ...(page === 1 ? ['# Rules'] : ['', '']),
+          `Rule ${page} says that boats wait.`,
+          `${PROSE}.`,
+          '',
+          [small(`Page ${page} of 2`)],
+        ],
+        2,
+      ),
+    says: 'Port of Berg [Rules] Rule 1 says that boats wait. ' + `${PROSE}. Rule 2 says that boats wait. ${PROSE}.`,
+    warnings: [/^3 lines are left out as running heads: "Port of Berg", "Page 1 of 2", "Page 2 of 2"\.$/],
+  },
+  {
+    file: 'two-bills.pdf',
+    content: () => pages((page) => ['# Bill', `Bill ${page}`, `${PROSE}.`, 'Rope', `${page + 3}`], 2),
+    has: ['Bill 1', 'Rope 4', 'Bill 2', 'Rope 5'],
+    headings: { 'Rope 5': 'Bill' },
+    warnings: [],
+  },
+  // A form above a table.
+  {
+    file: 'form-above.pdf',
+    content: () =>
+      makePdf([
+        [
+          cells('Name:', 'Ann Berg', 'Day:', '3 May'),
+          cells('Quay:', 'Seven', 'No.:', '4711'),
+          cells('Item', 'Count', 'Price', 'Note'),
+          cells('Lamp', '2', '19.90'),
+          cells('Rope', '', '2.00', 'new'),
+        ],
+      ]),
+    lines: ['Quay: Seven No.: 4711', 'Item: Lamp; Count: 2; Price: 19.90', 'Item: Rope; Price: 2.00; Note: new'],
+  },
 ]
 
 /** Cases on files of `../shared`. */
