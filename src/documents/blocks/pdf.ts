@@ -31,6 +31,8 @@ const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
 const CONJUNCTION = new RegExp(`^(?:${CONJUNCTIONS})$`)
+/** An address that goes on in the next line, with the sign that it is divided after. */
+const ADDRESS = /(?:https?:\/\/|www\.|\S@)\S*[-_=&?%+]$/i
 const COMPOUND = /\p{L}+-\p{L}+/gu
 /** Lines before and after one that show how wide its column is; the share of them that are not wider. */
 const NEIGHBOURS = 40
@@ -257,8 +259,9 @@ class OpenBlock {
     const [end] = /^[\p{L}\p{N}]+/u.exec(text) ?? []
     const isJoined = start !== undefined && end !== undefined && !CONJUNCTION.test(end)
     // "2019-2020", "Baden-Baden" and compounds keep their hyphen.
-    const isDivided = isJoined && /^\p{L}+-\p{Ll}/u.test(start + end) && !compounds.has((start + end).toLowerCase())
-    const gap = isJoined || unwrapped(`${before.slice(-1)}\n${text.charAt(0)}`).length < 3 ? '' : ' '
+    const isAddress = ADDRESS.test(`${lines.slice(-2).join('')}${before}`)
+    const isDivided = isJoined && !isAddress && /^\p{L}+-\p{Ll}/u.test(start + end) && !compounds.has((start + end).toLowerCase())
+    const gap = isJoined || isAddress || unwrapped(`${before.slice(-1)}\n${text.charAt(0)}`).length < 3 ? '' : ' '
     lines.push(isDivided ? before.slice(0, -1) : before + gap)
     this.#append(text, page, isDivided ? -1 : gap.length)
   }

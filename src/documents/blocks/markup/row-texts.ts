@@ -2,7 +2,7 @@ const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
 export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}(?:\/\p{L}{1,3}[\d\u00b2\u00b3]?|\.)?)?$/u
 /** What stands for a number that there is not. */
-const NO_NUMBER = /^(?:[-\u2010-\u2015\u2212./]+|n\.?\/?\s?a\.?)$/i
+export const NO_NUMBER = /^(?:[-|\u2010-\u2015\u2212./]+|n\.?\/?\s?a\.?)$/i
 
 /** A year, or a date, which may name a column of numbers. */
 const PERIOD = /^(?:(?:19|20)\d\d(?:[A-Z]|(?:[-/]\d\d){0,2})|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d)$/
@@ -74,7 +74,7 @@ function withoutPairs(part: GridRow[]): GridRow[][] {
   const isPair = ({ cells: [first, second, ...others] }: GridRow): boolean =>
     Boolean(first?.text && second?.text) && second?.isRepeat !== true && others.every(({ text }) => text === '')
   const end = part.findLastIndex((row) => !isPair(row)) + 1
-  const [table, pairs] = [part.slice(0, end), part.slice(end)]
+  const [table, pairs] = [part.slice(0, end), part.slice(end).map((row) => ({ ...row, cells: row.cells.slice(0, 2) }))]
   const isNumber = ({ cells }: GridRow): boolean => NUMBER.test(cells[1]?.text ?? '')
   const isOther = (row: GridRow): boolean =>
     table.slice(1).every((above) => above.cells[1]?.text && isNumber(above) !== isNumber(row) && !NO_NUMBER.test(row.cells[1]?.text ?? ''))
@@ -86,7 +86,9 @@ function tablesIn(part: readonly GridRow[]): GridRow[][] {
   const width = part.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const used = Array.from({ length: width }, (_, i) => part.some(({ cells }) => (cells[i]?.text ?? '') !== ''))
   const first = used.indexOf(true)
-  const columnsOf = (from: number, to: number): GridRow[] => part.map((row) => ({ ...row, cells: row.cells.slice(from, to) }))
+  // The last cells of a row are not stored where they are empty.
+  const columnsOf = (from: number, to: number): GridRow[] =>
+    part.map((row) => ({ ...row, cells: Array.from({ length: to - from }, (_, i) => row.cells[from + i] ?? { text: '' }) }))
   const begin = used.findIndex((is, i) => is && i > first && used[i - 1] === false && isSeparate(part, i))
   if (begin < 0) return [columnsOf(first, used.lastIndexOf(true) + 1)]
   return [columnsOf(first, begin), columnsOf(begin, width)].flatMap((rows) => tablesIn(rows.filter((row) => !isEmpty(row))))

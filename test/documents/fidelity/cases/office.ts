@@ -1090,4 +1090,15 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Name: Cid; Age: 51', 'Name: Dan; Age: n/a'],
   },
+  // Names of groups: the last, empty cells of a row are not stored.
+  {
+    file: 'groups.xlsx',
+    content: () =>
+      book({
+        '': text('B1', 'North') + text('D1', 'South'),
+        ' ': text('B2', '2023') + text('C2', '2024') + text('D2', '2023') + text('E2', '2024'),
+        Lamp: text('B3', '1') + text('C3', '2') + text('D3', '3') + text('E3', '4'),
+      }),
+    lines: ['Lamp; North 2023: 1; North 2024: 2; South 2023: 3; South 2024: 4'],
+  },
 ]
