@@ -1242,6 +1242,29 @@ export const PDF_CASES: readonly FidelityCase[] = [
       ]),
     lines: ['Mole 06:10 06:40 07:10 08:00', 'Quay; 06:14; |; 07:14;', 'Hill; 06:30; ; 07:30; 08:20'],
   },
+  // Lines that end at the hyphens of compounds alone; those of a text that is hyphenated.
+  {
+    file: 'compounds.pdf',
+    content: () =>
+      makePdf([
+        [
+          'The lamp is oil-',
+          'filled, the zero-',
+          'rated quay has a two-',
+          'storey house and the steel-',
+          'framed mole; oil, zero, two and steel.',
+        ],
+      ]),
+    has: ['The lamp is oil-filled, the zero-rated quay has a two-storey house and the steel-framed mole; oil'],
+  },
+  {
+    file: 'hyphenated.pdf',
+    content: () =>
+      makePdf([
+        ['The lamp is oil-', 'filled, with-', 'out a wick, over-', 'all in or-', 'der; it is with oil, over the mole, and has order.'],
+      ]),
+    has: ['oilfilled, without a wick, overall in order; it'],
+  },
   // An address keeps the sign that it is divided after.
   {
     file: 'addresses.pdf',
