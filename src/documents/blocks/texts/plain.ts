@@ -27,11 +27,15 @@ const SESSION = /^\s*>>> (?:.*[=([]|import |from |[\w.]+$)/
 const DRAWN = /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/
 /** A row of a table without bars. */
 const CELLS = /\S(?:\t+| {3,}| ?\.{4,} ?)\S/
+/** What may be a further line of a cell. */
+const WRAPPED = /^\s{2,}\S/
 /** The date and time that a message of a chat, or an entry of a log, begins with. */
 const STAMPED = /^(?:\[?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:, ?|T| )\d{1,2}[:.]\d{2}|\[\d{1,2}(?::\d{2}){1,2}\] )/
 /** One of a person, which is no date in a sentence. */
 const MESSAGE = new RegExp(`${STAMPED.source}.{0,12}(?: - |\\] )[^:\\s][^:]{0,40}: `)
 const TAB = 8
+/** Columns by which a further line of a cell is indented, at most. */
+const HANGING = 4
 /** Marks of code, addresses and fields in a line, which is then no heading. */
 const NO_HEADING = /[<>{}=;@|]|:\/\/|^[\w-]+: \S|[.!?:,\u3002]$/
 const LONGEST_HEADING = 80
@@ -100,7 +104,9 @@ function blocksOf(lines: readonly string[], isFirst: boolean, canHead: boolean):
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (SESSION.test(first) || lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const rows = lines.filter((line) => !RULE.test(line))
-  if (rows.length > 1 && rows.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: alignedRows(rows) }]
+  const whole = rows.filter((line) => CELLS.test(line))
+  if (whole.length > 1 && CELLS.test(at(rows, 0)) && rows.every((line) => CELLS.test(line) || WRAPPED.test(line)))
+    return [{ kind: 'table', rows: alignedRows(rows) }]
   // A table directly below its title.
   if (lines.length > 2 && !CELLS.test(first) && lines.slice(1).every((line) => CELLS.test(line)))
     return [{ kind: 'paragraph', text: inline(first) }, ...blocksOf(lines.slice(1), false, canHead)]
@@ -134,7 +140,21 @@ function alignedRows(lines: readonly string[]): string[] {
     })
     return { text, height: 1, base: -i, cells }
   })
-  return withColumnNames(printed).map(({ text }) => inline(text))
+  const rows: typeof printed = []
+  for (const line of printed) {
+    const [[only, second], last] = [line.cells, rows.at(-1)]
+    const isOf = ({ left }: { readonly left: number }): boolean =>
+      second === undefined && only !== undefined && only.left >= left && only.left < left + HANGING
+    // A further line of a cell of the row above.
+    if (last === undefined || !last.cells.slice(1).some(isOf)) rows.push(line)
+    else {
+      const cells = last.cells.map((cell, i) =>
+        i > 0 && isOf(cell) ? { ...cell, text: joinedLines([cell.text, only?.text ?? '']) } : cell,
+      )
+      rows.splice(-1, 1, { ...last, cells, text: cells.map(({ text }) => text).join(' ') })
+    }
+  }
+  return withColumnNames(rows).map(({ text }) => inline(text))
 }
 
 /** Rows of a table that is drawn with bars. @param given.isWrapped lines between two rules are one row. Default: with rules after each row */

@@ -117,6 +117,16 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     content: '\u706f\u53f0\u306f\n\u591c\u306b\u5149\u308b\u3002\nThe lamp\n\u5149.\n',
     says: '\u706f\u53f0\u306f\u591c\u306b\u5149\u308b\u3002 The lamp \u5149.',
   },
+  // Cells of several lines, of which the further ones may be indented; one that is below no cell is a row.
+  {
+    file: 'wrapped-cells.txt',
+    content:
+      'No.   Article           Price\n4711  Lamp, brass       80.00\n4712  Oil                3.50\n      (organic)\n4713  Rope, 3 m      on request\n        or longer,\n        tarred\n                   all with tax\n\nkeeper\tLights the lamp.\npilot\tGuides ships\n\t  to the quay.\n',
+    lines: [
+      ...['4711 Lamp, brass 80.00', '4712 Oil (organic) 3.50', '4713 Rope, 3 m or longer, tarred on request', 'all with tax'],
+      ...['keeper Lights the lamp.', 'pilot Guides ships to the quay.'],
+    ],
+  },
   // Messages with blank lines in them, and with the time alone.
   {
     file: 'chat.txt',
