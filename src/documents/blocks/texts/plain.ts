@@ -1,7 +1,7 @@
 import { at } from '../../../../base/at.ts'
 import { inline, joinedLines, type Block } from '../contract.ts'
 import { rowTexts } from '../markup/row-texts.ts'
-import { withColumnNames } from '../markup/printed-tables.ts'
+import { withColumnNames, type Cell, type PrintedLine } from '../markup/printed-tables.ts'
 
 /** Marks of items, also as fonts of symbols have them. */
 export const BULLETS = '\u2022\u2023\u25a0\u25aa\u25ab\u25cb\u25cf\u25e6\uf0a7\uf0b7\uf0d8'
@@ -105,7 +105,7 @@ function blocksOf(lines: readonly string[], isFirst: boolean, canHead: boolean):
   if (SESSION.test(first) || lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const rows = lines.filter((line) => !RULE.test(line))
   const whole = rows.filter((line) => CELLS.test(line))
-  if (whole.length > 1 && CELLS.test(at(rows, 0)) && rows.every((line) => CELLS.test(line) || WRAPPED.test(line)))
+  if (whole.length > 1 && CELLS.test(at(rows, 0)) && rows.every((line) => CELLS.test(line) || (WRAPPED.test(line) && !BULLET.test(line))))
     return [{ kind: 'table', rows: alignedRows(rows) }]
   // A table directly below its title.
   if (lines.length > 2 && !CELLS.test(first) && lines.slice(1).every((line) => CELLS.test(line)))
@@ -140,21 +140,23 @@ function alignedRows(lines: readonly string[]): string[] {
     })
     return { text, height: 1, base: -i, cells }
   })
-  const rows: typeof printed = []
+  const rows: AlignedRow[] = []
   for (const line of printed) {
-    const [[only, second], last] = [line.cells, rows.at(-1)]
-    const isOf = ({ left }: { readonly left: number }): boolean =>
-      second === undefined && only !== undefined && only.left >= left && only.left < left + HANGING
-    // A further line of a cell of the row above.
-    if (last === undefined || !last.cells.slice(1).some(isOf)) rows.push(line)
-    else {
-      const cells = last.cells.map((cell, i) =>
-        i > 0 && isOf(cell) ? { ...cell, text: joinedLines([cell.text, only?.text ?? '']) } : cell,
-      )
-      rows.splice(-1, 1, { ...last, cells, text: cells.map(({ text }) => text).join(' ') })
-    }
+    const whole = continued(rows.at(-1), line)
+    rows.splice(whole === undefined ? rows.length : -1, 1, whole ?? line)
   }
   return withColumnNames(rows).map(({ text }) => inline(text))
+}
+
+type AlignedRow = PrintedLine & { readonly cells: readonly Cell[] }
+
+/** A row with a further line of one of its cells, or of a text that is in no column; undefined if the line is below none. */
+function continued(row: AlignedRow | undefined, { cells: [only, second] }: AlignedRow): AlignedRow | undefined {
+  if (row === undefined || only === undefined || second !== undefined) return undefined
+  const isAbove = ({ left }: Cell, i: number): boolean =>
+    (i > 0 || (left >= TAB && row.cells.length === 1)) && only.left >= left && only.left < left + HANGING
+  const cells = row.cells.map((cell, i) => (isAbove(cell, i) ? { ...cell, text: joinedLines([cell.text, only.text]) } : cell))
+  return row.cells.some(isAbove) ? { ...row, cells, text: cells.map(({ text }) => text).join(' ') } : undefined
 }
 
 /** Rows of a table that is drawn with bars. @param given.isWrapped lines between two rules are one row. Default: with rules after each row */

@@ -121,10 +121,11 @@ export const TEXT_CASES: readonly FidelityCase[] = [
   {
     file: 'wrapped-cells.txt',
     content:
-      'No.   Article           Price\n4711  Lamp, brass       80.00\n4712  Oil                3.50\n      (organic)\n4713  Rope, 3 m      on request\n        or longer,\n        tarred\n                   all with tax\n\nkeeper\tLights the lamp.\npilot\tGuides ships\n\t  to the quay.\n',
+      'No.   Article           Price\n4711  Lamp, brass       80.00\n4712  Oil                3.50\n      (organic)\n4713  Rope, 3 m      on request\n        or longer,\n        tarred\n                   all\n                   with tax\n\nkeeper\tLights the lamp.\npilot\tGuides ships\n\t  to the quay.\n\n3.19   2001-03-09\n    * The lamp is lit by the\n      keeper.   It is old.\n',
     lines: [
       ...['4711 Lamp, brass 80.00', '4712 Oil (organic) 3.50', '4713 Rope, 3 m or longer, tarred on request', 'all with tax'],
       ...['keeper Lights the lamp.', 'pilot Guides ships to the quay.'],
+      '3.19 2001-03-09 * The lamp is lit by the keeper. It is old.',
     ],
   },
   // Messages with blank lines in them, and with the time alone.
