@@ -1,15 +1,17 @@
 import type { Element } from 'domhandler'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, made, parseXml, textIn } from '../markup/xml.ts'
-import { shownNumber } from './xlsx.ts'
+import { isOn } from './parts.ts'
+import { MACINTOSH_DAYS, shownNumber } from './xlsx.ts'
 
 /** The values that a chart stores, by series, below its titles: a table for all series of the same categories. None without values. */
 export function chartNodes(xml: string): Element[] {
   const elements = elementsIn(parseXml(xml).children)
+  const days = isOn(elements.find(({ name }) => name === 'date1904')) ? MACINTOSH_DAYS : 0
   const tables = new Map<string, { readonly labels: Points; readonly series: { readonly name: string; readonly values: Points }[] }>()
   for (const one of elements.filter(({ name }) => name === 'ser')) {
-    const labels = pointsOf(childOf(one, 'cat') ?? childOf(one, 'xVal'))
-    const values = pointsOf(childOf(one, 'val') ?? childOf(one, 'yVal'))
+    const labels = pointsOf(childOf(one, 'cat') ?? childOf(one, 'xVal'), days)
+    const values = pointsOf(childOf(one, 'val') ?? childOf(one, 'yVal'), days)
     const key = JSON.stringify([...labels])
     const { series } = tables.get(key) ?? { series: [] }
     if (values.size > 0) tables.set(key, { labels, series: [...series, { name: saidIn(childOf(one, 'tx')), values }] })
@@ -32,13 +34,14 @@ export function chartNodes(xml: string): Element[] {
 /** Texts by their places. */
 type Points = ReadonlyMap<number, string>
 
-/** The stored texts or numbers of a series; categories in groups follow the names of these. */
-function pointsOf(element: Element | undefined): Points {
+/** The stored texts or numbers of a series; categories in groups follow the names of these. @param days to add to dates */
+function pointsOf(element: Element | undefined, days: number): Points {
   const store = elementsIn(element === undefined ? [] : [element]).find(({ name }) => /(?:Cache|Lit)$/.test(name))
-  const pattern = textIn(childrenOf(store, 'formatCode')) || 'General'
+  const format = textIn(childrenOf(store, 'formatCode')) || 'General'
+  const isNumber = store?.name.startsWith('num') === true
   const textOf = (point: Element): string => {
     const text = textIn(childrenOf(point, 'v'))
-    return store?.name.startsWith('num') === true && Number.isFinite(Number(text)) ? shownNumber(Number(text), pattern) : text
+    return isNumber && Number.isFinite(Number(text)) ? shownNumber(Number(text), point.attribs.formatCode ?? format, days) : text
   }
   const levels = childrenOf(store, 'lvl')
   const [inner = [], ...outer] = (store === undefined || levels.length > 0 ? levels : [store]).map((level) =>

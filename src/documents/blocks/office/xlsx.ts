@@ -20,7 +20,7 @@ const TEXT_FORMAT = /@.|.@/
 /** A fraction in a format: signs for the digits of its denominator, or that number. */
 const FRACTION = /[?#\d]\s*\/\s*([?#]+|\d+)/
 /** Days from day 0 of dates to that of Excel's older version for Macintosh. */
-const MACINTOSH_DAYS = 1462
+export const MACINTOSH_DAYS = 1462
 
 /** Headers and footers of printed pages, and the codes of fields and fonts in them. */
 const EDGE = /^(?:odd|even|first)(?:Header|Footer)$/

@@ -1046,10 +1046,10 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
         {
           name: 'ppt/charts/chart3.xml',
           content:
-            '<c:ser><c:xVal><c:numRef><c:numCache><c:formatCode>yyyy\\-mm\\-dd</c:formatCode><c:pt idx="0"><c:v>45443</c:v></c:pt></c:numCache></c:numRef></c:xVal><c:yVal><c:numRef><c:numCache><c:pt idx="0"><c:v>2.7</c:v></c:pt></c:numCache></c:numRef></c:yVal></c:ser>',
+            '<c:date1904 val="1"/><c:ser><c:xVal><c:numRef><c:numCache><c:formatCode>yyyy\\-mm\\-dd</c:formatCode><c:pt idx="0"><c:v>43981</c:v></c:pt></c:numCache></c:numRef></c:xVal><c:yVal><c:numRef><c:numCache><c:pt idx="0" formatCode="0.00"><c:v>2.7</c:v></c:pt></c:numCache></c:numRef></c:yVal></c:ser>',
         },
       ]),
-    says: 'Ships by month May; In: 7; Out: 50% June; Out: 100% 2024 Q1; Oil: -3 2024 Q2; Oil: 4 2024-05-31: 2.7',
+    says: 'Ships by month May; In: 7; Out: 50% June; Out: 100% 2024 Q1; Oil: -3 2024 Q2; Oil: 4 2024-05-31: 2.70',
     warnings: [],
   },
   {
