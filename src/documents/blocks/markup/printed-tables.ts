@@ -1,5 +1,5 @@
 import { inline, joinedLines } from '../contract.ts'
-import { NO_NUMBER, NUMBER, rowTexts } from './row-texts.ts'
+import { isNumber, rowTexts } from './row-texts.ts'
 
 /** Distances of lines in heights of letters, at most: in a table, in a cell, of cells of one row, next to each other. */
 const [ROW_GAP, LEADING, MIDDLE, SAME_BASE] = [4, 1.4, 0.9, 0.1]
@@ -158,7 +158,7 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   // Without names, numbers in all columns but the first show that it is a table, or short cells of which most rows have all.
   const whole = rows.filter(({ cells }) => cells.length === names.length)
   const areNumbers = [...(own === undefined || whole.length === 0 ? [names] : []), ...grid].every(([, ...others]) =>
-    others.every(({ text }) => text === '' || NUMBER.test(text) || NO_NUMBER.test(text)),
+    others.every(({ text }) => text === '' || isNumber(text)),
   )
   const areShort = [names, ...grid].flat().every(({ text }) => text.length <= SHORT)
   if (!isNamed && !areNumbers && !(areShort && isWhole && whole.length > rows.length / 2)) return undefined

@@ -1090,6 +1090,20 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Name: Cid; Age: 51', 'Name: Dan; Age: n/a'],
   },
+  // Labels of sums are no values of the columns of numbers in which they stand.
+  {
+    file: 'sums.xlsx',
+    content: () =>
+      book({
+        Item: text('B1', 'Count') + text('C1', 'Sum'),
+        Lamp: '<c r="B2"><v>2</v></c><c r="C2"><v>40</v></c>',
+        Oil: '<c r="B3"><v>10</v></c><c r="C3"><v>35</v></c>',
+        Rope: text('B4', 'n/a') + '<c r="C4"><v>5</v></c>',
+        '': text('B5', 'VAT 19 %') + '<c r="C5"><v>14</v></c>',
+        ' ': '<c r="B6"><v>12</v></c><c r="C6"><v>94</v></c>',
+      }),
+    lines: ['Item: Rope; Count: n/a; Sum: 5', 'VAT 19 %; Sum: 14', 'Count: 12; Sum: 94'],
+  },
   // Names of groups: the last, empty cells of a row are not stored.
   {
     file: 'groups.xlsx',
