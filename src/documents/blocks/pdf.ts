@@ -31,6 +31,13 @@ const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
 const CONJUNCTION = new RegExp(`^(?:${CONJUNCTIONS})$`)
+/** An address that goes on in the next line, with the sign that it is divided after. */
+const ADDRESS = /(?:https?:\/\/|www\.|\S@)\S*[-_=&?%+]$/i
+/** Words with a hyphen, which lines may be divided at. */
+type Compounds = Pick<ReadonlySet<string>, 'has'>
+/** A word that the end of a line divides; the number, or the share of the wrapped lines, from or below which none is hyphenated. */
+const DIVIDED = /(\p{L}+)-\n(\p{Ll}+)/gu
+const COMPOUNDS = { least: 3, share: 0.02 }
 const COMPOUND = /\p{L}+-\p{L}+/gu
 /** Lines before and after one that show how wide its column is; the share of them that are not wider. */
 const NEIGHBOURS = 40
@@ -127,10 +134,27 @@ function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   const body = mostOf(pages.flat().map(({ height, text }) => [Math.round(height), text.length]))
   const notes = pages.map((lines) => notesOf(lines, body))
   const lines = pages.flatMap((page, i) => page.slice(0, page.length - (notes[i]?.length ?? 0)))
-  const compounds = new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? []))
+  const compounds = dividesAtHyphens(lines)
+    ? { has: () => true }
+    : new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? []))
   const blocks = openBlocks(lines, headingLevels(lines, body), compounds)
   for (const page of notes) addNotes(blocks, page, compounds)
   return blocks.map(({ block }) => block)
+}
+
+/** Whether lines end within words at the hyphens of compounds alone: the words before these are in the text too, and are many, or few of the lines. */
+function dividesAtHyphens(lines: readonly Line[]): boolean {
+  const text = lines.map(({ text }) => text).join('\n')
+  const words = new Set(
+    text
+      .replace(DIVIDED, ' ')
+      .toLowerCase()
+      .match(/\p{L}+/gu),
+  )
+  const divided = Array.from(text.matchAll(DIVIDED), ([, first = '', second = '']) => [first.toLowerCase(), second] as const)
+  const wrapped = text.match(/[\p{L},-]\n(?=\p{Ll})/gu)?.length ?? 0
+  const areWords = divided.every(([first, second]) => first.length > 2 && words.has(first) && !words.has(first + second))
+  return areWords && (divided.length > COMPOUNDS.least || divided.length < COMPOUNDS.share * wrapped)
 }
 
 /** The level of a heading by the size of its letters; undefined of another line. */
@@ -146,7 +170,7 @@ function headingLevels(lines: readonly Line[], body: number): (line: Line) => nu
   }
 }
 
-function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | undefined, compounds: ReadonlySet<string>): OpenBlock[] {
+function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | undefined, compounds: Compounds): OpenBlock[] {
   const blocks: OpenBlock[] = []
   const bare = bareItems(lines)
   /** Where the last column of the current row begins. */
@@ -193,7 +217,7 @@ function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | un
 }
 
 /** Adds the lines of a page's footnotes, each note as a paragraph. */
-function addNotes(blocks: OpenBlock[], lines: readonly Line[], compounds: ReadonlySet<string>): void {
+function addNotes(blocks: OpenBlock[], lines: readonly Line[], compounds: Compounds): void {
   let open: OpenBlock | undefined
   for (const { text, page } of lines)
     if (open !== undefined && !NOTES.mark.test(text)) open.extend(inline(text), page, compounds)
@@ -250,15 +274,16 @@ class OpenBlock {
   }
 
   /** Continues the last item, row or paragraph; a word divided at the line's end is joined. @param compounds words with a hyphen */
-  extend(text: string, page: number, compounds: ReadonlySet<string>): void {
+  extend(text: string, page: number, compounds: Compounds): void {
     const lines = this.#parts.at(-1) ?? []
     const before = lines.pop() ?? ''
     const [start] = /[\p{L}\p{N}]+-$/u.exec(before) ?? []
     const [end] = /^[\p{L}\p{N}]+/u.exec(text) ?? []
     const isJoined = start !== undefined && end !== undefined && !CONJUNCTION.test(end)
     // "2019-2020", "Baden-Baden" and compounds keep their hyphen.
-    const isDivided = isJoined && /^\p{L}+-\p{Ll}/u.test(start + end) && !compounds.has((start + end).toLowerCase())
-    const gap = isJoined || unwrapped(`${before.slice(-1)}\n${text.charAt(0)}`).length < 3 ? '' : ' '
+    const isAddress = ADDRESS.test(`${lines.slice(-2).join('')}${before}`)
+    const isDivided = isJoined && !isAddress && /^\p{L}+-\p{Ll}/u.test(start + end) && !compounds.has((start + end).toLowerCase())
+    const gap = isJoined || isAddress || unwrapped(`${before.slice(-1)}\n${text.charAt(0)}`).length < 3 ? '' : ' '
     lines.push(isDivided ? before.slice(0, -1) : before + gap)
     this.#append(text, page, isDivided ? -1 : gap.length)
   }

@@ -2,7 +2,7 @@ import { at } from '../../../base/at.ts'
 import { inline } from './contract.ts'
 import { romanValue } from './markup/list.ts'
 import { placesIn } from './markup/printed-tables.ts'
-import type { Line } from './pdf-lines.ts'
+import { mostOf, type Line } from './pdf-lines.ts'
 
 /** Lines at a page's edges that can be running heads. */
 const EDGE_LINES = 2
@@ -42,10 +42,20 @@ export function runningHeads(pages: readonly (readonly Line[])[]): ReadonlySet<L
     for (const edge of edgesOf(page))
       for (const key of new Set([...textKeys(edge, leading), ...numberKeys(edge.line, pages.length)]))
         groups.set(key, [...(groups.get(key) ?? []), edge.line])
-  return new Set([...groups].flatMap(([key, lines]) => runningOf(key, lines, pages.length)))
+  const runningOf = pages.length < LEAST_PAGES ? runningOfTwo : runningOfMany
+  return new Set([...groups].flatMap(([key, lines]) => runningOf(key, lines, pages)))
 }
 
-function runningOf(key: string, lines: readonly Line[], pages: number): readonly Line[] {
+/** Of two pages: lines at one place that are not larger than the text. One of equal ones is kept, not between the texts of both pages. */
+function runningOfTwo(key: string, [first, second, ...others]: readonly Line[], pages: readonly (readonly Line[])[]): readonly Line[] {
+  if (first === undefined || second === undefined || others.length > 0 || first.page === second.page) return []
+  const isAtOnePlace = Math.abs(first.base - second.base) < 1 && Math.abs(first.height - second.height) < 1
+  if (!isAtOnePlace || first.height > mostOf(pages.flat().map(({ height, text }) => [Math.round(height), text.length])) + 1) return []
+  const isHead = pages[0]?.slice(0, EDGE_LINES).includes(first)
+  return /^[=|]/.test(key) ? [isHead ? second : first] : key.startsWith('0 ') ? [first, second] : []
+}
+
+function runningOfMany(key: string, lines: readonly Line[], { length: pages }: readonly (readonly Line[])[]): readonly Line[] {
   const numbers = lines.map(({ page }) => page)
   const count = new Set(numbers).size
   if (count < LEAST_PAGES) return []

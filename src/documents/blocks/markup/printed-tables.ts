@@ -1,5 +1,5 @@
 import { inline, joinedLines } from '../contract.ts'
-import { NUMBER, rowTexts } from './row-texts.ts'
+import { isNumber, rowTexts } from './row-texts.ts'
 
 /** Distances of lines in heights of letters, at most: in a table, in a cell, of cells of one row, next to each other. */
 const [ROW_GAP, LEADING, MIDDLE, SAME_BASE] = [4, 1.4, 0.9, 0.1]
@@ -41,12 +41,18 @@ export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]
   const named: Line[] = []
   for (let i = 0; i < lines.length;) {
     const [above, line] = [lines[i - 1], lines[i]]
-    const isFirst = line?.cells !== undefined && line.cells.length > 1 && !(above && isWithin(above, line))
+    const isFirst =
+      line?.cells !== undefined && line.cells.length > 1 && !isForm(line) && !(above && !isForm(above) && isWithin(above, line))
     const table = isFirst ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
   return named
+}
+
+/** Whether a line is one of a form, whose names stand before their values. */
+function isForm({ cells = [] }: PrintedLine): boolean {
+  return cells.some(({ text }) => text.endsWith(':')) && cells.at(-1)?.text.endsWith(':') === false
 }
 
 /** Whether a line is a row with empty cells of the table that the line above it is a row of, and names no years. */
@@ -67,11 +73,14 @@ function tableAt<Line extends PrintedLine>(lines: readonly Line[], at: number) {
 /** The rows that lines begin with. A cell may be printed with all of its lines before the next, which then begins above the last of them. */
 function rowsOf<Line extends PrintedLine>(lines: readonly Line[]): Row<Line>[] {
   const rows: Line[][] = []
-  for (const line of lines) {
+  for (const [i, line] of lines.entries()) {
     const gapTo = ({ base }: Line): number => (base - line.base) / line.height
     const recent = rows.slice(-MOST_WRAPPED)
     const again = recent.findIndex((row) => row.some((other) => gapTo(other) < SAME_BASE))
-    const isFar = again < 0 && rows.at(-1)?.every((other) => gapTo(other) > ROW_GAP)
+    const low = Math.min(...(rows.at(-1) ?? []).map(({ base }) => base))
+    // The cells of one line may be printed before those of several, below these.
+    const above = lines.slice(i, i + MOST_WRAPPED).filter(({ base }) => base < low)
+    const isFar = rows.length > 0 && again < 0 && above.every(({ base }) => low - base > ROW_GAP * line.height)
     if (isFar || (again === 0 && rows.length > MOST_WRAPPED) || rows.length > MOST_ROWS) break
     rows.push([...(again < 0 ? [] : rows.splice(again - recent.length).flat()), line])
   }
@@ -147,9 +156,11 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))])
   const isNamed = texts.length === rows.length
   // Without names, numbers in all columns but the first show that it is a table, or short cells of which most rows have all.
-  const areNumbers = [names, ...grid].every(([, ...others]) => others.every(({ text }) => text === '' || NUMBER.test(text)))
-  const areShort = [names, ...grid].flat().every(({ text }) => text.length <= SHORT)
   const whole = rows.filter(({ cells }) => cells.length === names.length)
+  const areNumbers = [...(own === undefined || whole.length === 0 ? [names] : []), ...grid].every(([, ...others]) =>
+    others.every(({ text }) => text === '' || isNumber(text)),
+  )
+  const areShort = [names, ...grid].flat().every(({ text }) => text.length <= SHORT)
   if (!isNamed && !areNumbers && !(areShort && isWhole && whole.length > rows.length / 2)) return undefined
   const shown = rows.flatMap(({ lines, cells }, i) => {
     const text = isNamed ? texts[i] : grid[i]?.map((cell) => cell.text).join('; ')

@@ -1,8 +1,8 @@
 const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
-export const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}(?:\/\p{L}{1,3}[\d\u00b2\u00b3]?|\.)?)?$/u
+const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}(?:\/\p{L}{1,3}[\d\u00b2\u00b3]?|\.)?)?$/u
 /** What stands for a number that there is not. */
-const NO_NUMBER = /^(?:[-\u2010-\u2015\u2212./]+|n\.?\/?\s?a\.?)$/i
+const NO_NUMBER = /^(?:[-|\u2010-\u2015\u2212./]+|n\.?\/?\s?a\.?)$/i
 
 /** A year, or a date, which may name a column of numbers. */
 const PERIOD = /^(?:(?:19|20)\d\d(?:[A-Z]|(?:[-/]\d\d){0,2})|\d{1,2}\.\d{1,2}\.(?:19|20)\d\d)$/
@@ -44,6 +44,8 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   const unmarked =
     [3, 2, 1].find((count) => looksLikeNames(grid.slice(first, first + count), grid.slice(first + count), isSheet, isFirst)) ?? 0
   const used = Array.from({ length: width }, (_, i) => grid.some(({ cells }) => cells[i]?.text && cells[i].isRepeat !== true))
+  const named = grid.filter(({ cells }) => cells[0]?.text)
+  const areNumbers = used.map((_, i) => 2 * named.filter(({ cells }) => isNumber(cells[i]?.text)).length > named.length)
   const lines: string[] = []
   let heads: GridRow[] = []
   let names: readonly string[] = []
@@ -54,7 +56,7 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
-      lines.push(names.some((name) => name !== '') ? namedRow(row, names) : plainRow(row, width, used))
+      lines.push(names.some((name) => name !== '') ? namedRow(row, names, areNumbers) : plainRow(row, width, used))
     }
   }
   return lines.filter((line) => line !== '')
@@ -66,7 +68,20 @@ function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   for (const row of grid)
     if (isEmpty(row)) parts.push([])
     else parts.at(-1)?.push(row)
-  return parts.flatMap(tablesIn)
+  return parts.flatMap(tablesIn).flatMap(withoutPairs)
+}
+
+/** A table without rows of two cells at its end that are none of its own: the second ones are texts below numbers, or numbers below texts. */
+function withoutPairs(part: GridRow[]): GridRow[][] {
+  const isPair = ({ cells: [first, second, ...others] }: GridRow): boolean =>
+    Boolean(first?.text && second?.text) && second?.isRepeat !== true && others.every(({ text }) => text === '')
+  const end = part.findLastIndex((row) => !isPair(row)) + 1
+  const [table, pairs] = [part.slice(0, end), part.slice(end).map((row) => ({ ...row, cells: row.cells.slice(0, 2) }))]
+  const values = table.slice(1).map(({ cells }) => cells[1]?.text)
+  const isOther = (text = ''): boolean => !NO_NUMBER.test(text) && values.every((value) => value && isNumber(value) !== isNumber(text))
+  return pairs.length > 1 && table.length > 2 && !table.some(isPair) && pairs.some(({ cells }) => isOther(cells[1]?.text))
+    ? [table, pairs]
+    : [part]
 }
 
 /** The tables next to each other in rows. The right one has names of rows, and other rows than the left one. */
@@ -74,7 +89,9 @@ function tablesIn(part: readonly GridRow[]): GridRow[][] {
   const width = part.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const used = Array.from({ length: width }, (_, i) => part.some(({ cells }) => (cells[i]?.text ?? '') !== ''))
   const first = used.indexOf(true)
-  const columnsOf = (from: number, to: number): GridRow[] => part.map((row) => ({ ...row, cells: row.cells.slice(from, to) }))
+  // The last cells of a row are not stored where they are empty.
+  const columnsOf = (from: number, to: number): GridRow[] =>
+    part.map((row) => ({ ...row, cells: Array.from({ length: to - from }, (_, i) => row.cells[from + i] ?? { text: '' }) }))
   const begin = used.findIndex((is, i) => is && i > first && used[i - 1] === false && isSeparate(part, i))
   if (begin < 0) return [columnsOf(first, used.lastIndexOf(true) + 1)]
   return [columnsOf(first, begin), columnsOf(begin, width)].flatMap((rows) => tablesIn(rows.filter((row) => !isEmpty(row))))
@@ -135,8 +152,13 @@ function looksLikeNames(heads: readonly GridRow[], rest: readonly GridRow[], isS
   return texts.slice(0, texts.length === 2 ? 1 : undefined).some((_, i) => {
     const below = rest.flatMap((row) => (isTitle(row, texts.length) ? [] : row.cells[i]?.text || []))
     const numbers = below.filter((text) => NUMBER.test(text))
-    return numbers.length > 0 && below.every((text) => NUMBER.test(text) || NO_NUMBER.test(text))
+    return numbers.length > 0 && below.every(isNumber)
   })
+}
+
+/** Whether a text is a number, or stands for one. */
+export function isNumber(text = ''): boolean {
+  return NUMBER.test(text) || NO_NUMBER.test(text)
 }
 
 function isName(text = ''): boolean {
@@ -178,14 +200,17 @@ function namesOf(heads: readonly GridRow[], width: number): string[] {
   return Array.from({ length: width }, (_, i) => [...new Set(rows.flatMap((names) => names[i]?.replace(/\s*:$/, '') || []))].join(' '))
 }
 
-function namedRow({ cells }: GridRow, names: readonly string[]): string {
+/** @param areNumbers columns of numbers: a text that begins a row in one is the label of a sum */
+function namedRow({ cells }: GridRow, names: readonly string[], areNumbers: readonly boolean[]): string {
   // Names that are printed again on a further page.
   if (isSame(cells, names)) return ''
   // The label of a sum below several columns is none of their values.
   const label = cells[1]?.isRepeat === true && names[0] !== names[1] ? cells.findIndex(({ isRepeat }, i) => i > 0 && isRepeat !== true) : 0
   const isOnce = ({ text, isRepeat }: GridCell, i: number): boolean =>
     text !== '' && (i < label ? i === 0 : isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
-  const isNamed = (i: number): boolean => i >= label && names[i] !== undefined && names[i] !== ''
+  const [sum = 0, ...texts] = cells.flatMap(({ text }, i) => (text === '' || isNumber(text) ? [] : [i]))
+  const isSum = areNumbers[sum] === true && texts.length === 0 && cells.findIndex(({ text }) => text !== '') === sum
+  const isNamed = (i: number): boolean => i >= label && names[i] !== undefined && names[i] !== '' && !(isSum && i === sum && i > 0)
   return cells.flatMap((cell, i) => (isOnce(cell, i) ? [isNamed(i) ? `${names[i]}: ${cell.text}` : cell.text] : [])).join('; ')
 }
 

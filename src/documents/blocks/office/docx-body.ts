@@ -5,6 +5,7 @@ import { symbolsIn } from '../markup/symbols.ts'
 import { ancestors, checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, made, nested, textIn } from '../markup/xml.ts'
+import { chartNodes } from './charts.ts'
 import type { NoteNumbers } from './docx-notes.ts'
 import type { Numbering, Styles } from './docx-styles.ts'
 import { isOn, valueOf } from './parts.ts'
@@ -16,13 +17,14 @@ export interface BodyParts {
   /** Elements of footnotes and endnotes. */
   readonly notes: readonly Element[]
   readonly noteNumbers: NoteNumbers
+  /** XML of charts by the ids of their relations. */
+  readonly charts: ReadonlyMap<string, string>
 }
 
 /** What is deleted, or holds no text of the document. */
 const SKIPPED = new Set('del moveFrom delText delInstrText sectPr ffData sdtPr sdtEndPr rt binData'.split(' '))
 const PROPERTIES = /(?<!doc)Pr$/
 const UNREAD: Readonly<Record<string, string>> = {
-  chart: 'charts',
   relIds: 'diagrams',
   OLEObject: 'embedded objects',
   control: 'form fields',
@@ -150,6 +152,8 @@ export class Body {
         return [` ${node.attribs.alt ?? ''} `, ...this.#inline(node.children, depth + 1)]
       case 'textpath':
         return [` ${node.attribs.string ?? ''} `]
+      case 'chart':
+        return this.#chart(node)
       case 'txbxContent':
         this.#after.push(...this.read(node.children, depth + 1))
         return []
@@ -193,6 +197,14 @@ export class Body {
     if (part !== 'end') this.#codes.push(part === 'begin' ? '' : undefined)
     else if (SHOWN_FIELD.test(code)) this.unread.add('fields without a stored text')
     return [part === 'end' ? (BUTTON.exec(code)?.[1] ?? '') : fieldText(field)]
+  }
+
+  /** Puts the titles and values of a chart after its paragraph. */
+  #chart({ attribs: { id = '' } }: Element): string[] {
+    const nodes = chartNodes(this.parts.charts.get(id) ?? '')
+    this.unread.add('charts', Number(nodes.length === 0))
+    this.#after.push(...nodes)
+    return []
   }
 
   #symbol({ font = '', char = '' }: Readonly<Record<string, string>>): string {
@@ -283,6 +295,13 @@ export function joinParagraphs(elements: readonly Element[]): void {
     for (const child of paragraph.children.toReversed()) if (child !== properties) DomUtils.prependChild(next, child)
     DomUtils.removeElement(paragraph)
   }
+}
+
+/** Removes what Word shows in empty fields. @returns number of these fields */
+export function emptyFields(elements: readonly Element[]): number {
+  const fields = elements.filter((one) => one.name === 'sdt' && isOn(childOf(childOf(one, 'sdtPr'), 'showingPlcHdr')))
+  for (const one of elementsIn(fields)) if (one.name === 't') one.children = []
+  return fields.length
 }
 
 /** A list of consecutive items, in lists of their levels. */

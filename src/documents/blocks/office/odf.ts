@@ -36,7 +36,7 @@ export async function odfDocument(bytes: Uint8Array, type: 'odt' | 'ods' | 'odp'
   const elements = elementsIn(parseXml(await zip.read('content.xml')).children)
   const styles = parseXml(await partText(zip, 'styles.xml'))
   // The styles of both may have the same names.
-  const reader = new Reader([...elementsIn(styles.children), ...elements], await formulasOf(zip, elements), type === 'ods')
+  const reader = new Reader([...elementsIn(styles.children), ...elements], await objectsOf(zip, elements), type === 'ods')
   const blocksOf = (nodes: readonly AnyNode[]) => madeBlocks(reader.read(nodes))
   const pages = elements.filter(({ name }) => name === 'page')
   for (const [i, page] of pages.entries()) {
@@ -61,14 +61,20 @@ function isTitle(shape: AnyNode): number {
   return Number(isTag(shape) && shape.attribs.class === 'title')
 }
 
-/** Formulas of a document, which are objects of their own, by address. */
-async function formulasOf(zip: ZipDocument, elements: readonly Element[]): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>()
+/** Formulas, and the titles and values of charts, which are objects of their own, by address. */
+async function objectsOf(zip: ZipDocument, elements: readonly Element[]): Promise<ReadonlyMap<string, readonly Element[] | string>> {
+  const found = new Map<string, readonly Element[] | string>()
   for (const { name, attribs } of elements) {
     const { href = '' } = attribs
     if (name !== 'object' || href === '' || found.has(href)) continue
-    const [formula] = elementsOf(await partText(zip, path.join(href, 'content.xml')), 'math')
+    const inside = elementsIn(parseXml(await partText(zip, path.join(href, 'content.xml'))).children)
+    const formula = inside.find((one) => one.name === 'math')
+    const shown = inside.filter((one) => /^(?:title|subtitle|table)$/.test(one.name))
     if (formula !== undefined) found.set(href, mathText(formula))
+    else if (inside.some((one) => one.name === 'chart') && shown.some((one) => one.name === 'table')) found.set(href, shown)
+    // Its styles are not those of the document.
+    for (const { attribs } of inside) delete attribs['style-name']
+    for (const one of inside) if (one.attribs.value === 'NaN') [one.attribs, one.children] = [{}, []]
   }
   return found
 }
@@ -88,7 +94,7 @@ class Reader {
 
   constructor(
     elements: readonly Element[],
-    private readonly formulas: ReadonlyMap<string, string>,
+    private readonly objects: ReadonlyMap<string, readonly Element[] | string>,
     private readonly isSheet: boolean,
   ) {
     const styles = elements.filter(({ name }) => /style$/.test(name))
@@ -142,11 +148,8 @@ class Reader {
         return [`(${textIn([element])})`]
       case 'table-of-content':
       case 'object':
-      case 'object-ole': {
-        const formula = this.formulas.get(attribs.href ?? '')
-        if (formula === undefined) this.unread.add(name === 'table-of-content' ? 'tables of contents' : 'embedded objects')
-        return formula?.split('\n') ?? []
-      }
+      case 'object-ole':
+        return this.#object(element, depth)
       case 'frame':
         return this.#frame(element, depth)
       case 'table':
@@ -168,12 +171,22 @@ class Reader {
     }
   }
 
+  #object({ name, attribs: { href = '' } }: Element, depth: number): (Element | string)[] {
+    const object = this.objects.get(href)
+    if (typeof object === 'string') return object.split('\n')
+    // The values of a chart in a sheet are in its cells.
+    if (object !== undefined && !this.isSheet) return this.read(object, depth)
+    this.unread.add(object !== undefined ? 'charts' : name === 'table-of-content' ? 'tables of contents' : 'embedded objects')
+    return []
+  }
+
   /** What is hidden with an element. */
   #hiddenIn(element: Element): string | undefined {
     const { name, attribs } = element
     const { 'style-name': style = '' } = attribs
     const isHidden = [attribs, childOf(element, 'hidden-paragraph')?.attribs].some((one) => one?.['is-hidden'] === 'true')
     if (isHidden || attribs.display === 'none') return 'hidden texts'
+    if (name === 'placeholder' || attribs['showing-place-holder'] === 'true') return 'placeholders of empty fields'
     if (name !== 'table' && name !== 'page') return undefined
     const properties = this.#styles.get(`style ${style}`)?.children.filter(isTag) ?? []
     const isOff = properties.some((one) => one.attribs.display === 'false' || one.attribs.visibility === 'hidden')

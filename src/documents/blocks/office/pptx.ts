@@ -8,6 +8,7 @@ import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, made, nested, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
+import { chartNodes } from './charts.ts'
 import { openOffice, partText, relatedParts, unreadPart } from './parts.ts'
 
 /** Placeholders of a slide that repeat on every slide. */
@@ -53,8 +54,10 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
   const nodes = shapes(slide, 0).sort((a, b) => Number(/^h/.test(b.name)) - Number(/^h/.test(a.name)))
   for (const node of nodes) if (number === 1 && node.name === 'h1') node.name = 'h0'
   for (const { type, part: related } of await relatedParts(zip, part)) {
+    const charts = type === 'chart' ? chartNodes(await partText(zip, related)) : []
+    nodes.push(...charts)
     if (type !== 'notesSlide' && type !== 'diagramData') {
-      unread.add(unreadPart(type))
+      unread.add(charts.length > 0 ? undefined : unreadPart(type))
       continue
     }
     const { children } = parseXml(await partText(zip, related))

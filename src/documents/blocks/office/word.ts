@@ -8,7 +8,7 @@ import { plainBlocks } from '../texts/plain.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { elementsOf, parseXml, textIn } from '../markup/xml.ts'
-import { Body, joinParagraphs } from './docx-body.ts'
+import { Body, emptyFields, joinParagraphs } from './docx-body.ts'
 import { NoteNumbers } from './docx-notes.ts'
 import { Numbering, Styles } from './docx-styles.ts'
 import { openOffice, partText } from './parts.ts'
@@ -73,15 +73,20 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const parts = new Map(related.map(({ type, part }) => [type, part]))
   const part = async (type: string): Promise<string> => partText(zip, parts.get(type) ?? path.join(path.dirname(main), `${type}.xml`))
   const { children } = parseXml(await zip.read(main))
+  const fields = emptyFields(elementsIn(children))
   joinParagraphs(elementsIn(children))
   const noteNumbers = new NoteNumbers(await part('settings'), elementsIn(children))
+  const charts = new Map<string, string>()
+  for (const { id, type, part } of related) if (type === 'chart') charts.set(id, await partText(zip, part))
   const body = new Body({
     noteNumbers,
+    charts,
     styles: new Styles(await part('styles')),
     numbering: new Numbering(await part('numbering')),
     notes: [...elementsOf(await part('footnotes'), 'footnote'), ...elementsOf(await part('endnotes'), 'endnote')],
   })
   const blocks = madeBlocks(body.read(children))
+  body.unread.add('placeholders of empty fields', fields)
   body.unread.add('numbers of notes that begin anew on each page, which count on', noteNumbers.byPage)
   for (const { type, part } of related) {
     if (type !== 'header' && type !== 'footer') continue

@@ -20,7 +20,7 @@ const TEXT_FORMAT = /@.|.@/
 /** A fraction in a format: signs for the digits of its denominator, or that number. */
 const FRACTION = /[?#\d]\s*\/\s*([?#]+|\d+)/
 /** Days from day 0 of dates to that of Excel's older version for Macintosh. */
-const MACINTOSH_DAYS = 1462
+export const MACINTOSH_DAYS = 1462
 
 /** Headers and footers of printed pages, and the codes of fields and fonts in them. */
 const EDGE = /^(?:odd|even|first)(?:Header|Footer)$/
@@ -241,6 +241,11 @@ function shownValue(value: string, { t: type = 'n', s: style = '0' }: Attributes
   const number = Number(value)
   if (type === 'd') return shownDate(value)
   if (type !== 'n' || !Number.isFinite(number)) return textual(type === 'inlineStr' ? value : unescaped(value))
+  return shownNumber(number, pattern, days)
+}
+
+/** A number as a format shows it. @param days to add to a date */
+export function shownNumber(number: number, pattern: string, days = 0): string {
   if (isDateFormat(pattern)) return dateText(number, pattern, days)
   const exact = Number.isSafeInteger(number) ? number : Number(number.toPrecision(EXACT_DIGITS))
   if (/^(?:general|@)$/i.test(pattern)) return String(exact)

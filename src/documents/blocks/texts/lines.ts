@@ -7,6 +7,7 @@ import { rowTexts, type GridCell } from '../markup/row-texts.ts'
 import { raisedText } from '../markup/text.ts'
 import { BRACED, LIST_LINES, TEX_LABEL } from './list-lines.ts'
 import { boxRows, plainBlocks } from './plain.ts'
+import { RST_TABLE, rstTable } from './rst-table.ts'
 
 /** Kinds of text whose structure is in its lines. */
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>
@@ -159,11 +160,11 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       i = end
     } else if (row?.test(line) === true) {
       const end = endOf(i, (one) => row.test(one))
-      push({ kind: 'table', rows: boxRows(lines.slice(i, end), false) })
+      push({ kind: 'table', rows: boxRows(lines.slice(i, end), { isWrapped: false }) })
       i = end - 1
-    } else if (type === 'rst' && /^\s*(?:=+(?:\s+=+)+|\+[-=+]+\+)\s*$/.test(line)) {
-      const end = endOf(i, (one) => one.trim() !== '')
-      push({ kind: 'code', text: lines.slice(i, end).join('\n') })
+    } else if (type === 'rst' && RST_TABLE.test(line)) {
+      const { block, end } = rstTable(lines, i, (row) => shown(resolved(row)))
+      push(block)
       i = end - 1
     } else {
       unread.add('included files', Number(INCLUDED[type].test(line)))

@@ -1,14 +1,17 @@
 import { at } from '../../../../base/at.ts'
 import { inline, joinedLines, type Block } from '../contract.ts'
 import { rowTexts } from '../markup/row-texts.ts'
-import { withColumnNames } from '../markup/printed-tables.ts'
+import { withColumnNames, type Cell, type PrintedLine } from '../markup/printed-tables.ts'
 
 /** Marks of items, also as fonts of symbols have them. */
 export const BULLETS = '\u2022\u2023\u25a0\u25aa\u25ab\u25cb\u25cf\u25e6\uf0a7\uf0b7\uf0d8'
 /** Those, and check boxes and arrows. */
 export const MARKS = `${BULLETS}\u25a1\u2610-\u2612\u2705\u2713-\u2718\u274c\u274f-\u2752\u27a2`
+/** The number of a clause in a contract: "2.1". */
+const CLAUSE = String.raw`\d{1,2}(?:\.\d{1,2}){1,3}\.?(?=\s+\p{Lu}\p{Ll})`
 const BULLET = new RegExp(
-  `^\\s{0,8}(?:[-*+\u2013${MARKS}]|\\(?\\d{1,3}[.)]|\\(?(?:[a-z]|[ivx]{2,5})\\)|(?<=\\s{2})(?:[a-h]|[ivx]{1,4})\\.)\\s+\\S`,
+  `^(?:\\s{0,3}${CLAUSE}|\\s{0,8}(?:[-*+\u2013${MARKS}]|\\(?\\d{1,3}[.)]|\\(?(?:[a-z]|[ivx]{2,5})\\)|(?<=\\s{2})(?:[a-h]|[ivx]{1,4})\\.))\\s+\\S`,
+  'u',
 )
 const MARK = new RegExp(`^[-*+\u2013${BULLETS}]\\s+`)
 const UNDERLINE = /^(={3,}|-{3,}|~{3,}|\*{3,})\s*$/
@@ -24,9 +27,15 @@ const SESSION = /^\s*>>> (?:.*[=([]|import |from |[\w.]+$)/
 const DRAWN = /^\s*[\u2500-\u257f].*[\u2500-\u257f]$/
 /** A row of a table without bars. */
 const CELLS = /\S(?:\t+| {3,}| ?\.{4,} ?)\S/
+/** What may be a further line of a cell. */
+const WRAPPED = /^\s{2,}\S/
 /** The date and time that a message of a chat, or an entry of a log, begins with. */
-const STAMPED = /^\[?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:, ?|T| )\d{1,2}[:.]\d{2}/
+const STAMPED = /^(?:\[?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:, ?|T| )\d{1,2}[:.]\d{2}|\[\d{1,2}(?::\d{2}){1,2}\] )/
+/** One of a person, which is no date in a sentence. */
+const MESSAGE = new RegExp(`${STAMPED.source}.{0,12}(?: - |\\] )[^:\\s][^:]{0,40}: `)
 const TAB = 8
+/** Columns by which a further line of a cell is indented, at most. */
+const HANGING = 4
 /** Marks of code, addresses and fields in a line, which is then no heading. */
 const NO_HEADING = /[<>{}=;@|]|:\/\/|^[\w-]+: \S|[.!?:,\u3002]$/
 const LONGEST_HEADING = 80
@@ -95,13 +104,20 @@ function blocksOf(lines: readonly string[], isFirst: boolean, canHead: boolean):
   if (BULLET.test(first)) return [{ kind: 'list', items: itemsOf(lines) }]
   if (SESSION.test(first) || lines.every((line) => CODE.test(line))) return [{ kind: 'code', text: lines.join('\n') }]
   const rows = lines.filter((line) => !RULE.test(line))
-  if (rows.length > 1 && rows.every((line) => CELLS.test(line))) return [{ kind: 'table', rows: alignedRows(rows) }]
+  const whole = rows.filter((line) => CELLS.test(line))
+  if (whole.length > 1 && CELLS.test(at(rows, 0)) && rows.every((line) => CELLS.test(line) || (WRAPPED.test(line) && !BULLET.test(line))))
+    return [{ kind: 'table', rows: alignedRows(rows) }]
   // A table directly below its title.
   if (lines.length > 2 && !CELLS.test(first) && lines.slice(1).every((line) => CELLS.test(line)))
     return [{ kind: 'paragraph', text: inline(first) }, ...blocksOf(lines.slice(1), false, canHead)]
   const stamped = lines.flatMap((line, i) => (STAMPED.test(line) ? [i] : []))
-  if (stamped.length > 1 && stamped[0] === 0)
-    return [{ kind: 'table', rows: stamped.map((from, i) => joinedLines(lines.slice(from, stamped[i + 1]))) }]
+  const [entry = 0] = stamped
+  // A message before them may have blank lines in it.
+  if ((stamped.length > 1 && entry === 0) || stamped.some((i) => i > 0 && MESSAGE.test(at(lines, i))))
+    return [
+      ...(entry === 0 ? [] : blocksOf(lines.slice(0, entry), false, false)),
+      { kind: 'table', rows: stamped.map((from, i) => joinedLines(lines.slice(from, stamped[i + 1]))) },
+    ]
   const list = lines.findIndex((line) => BULLET.test(line))
   // A list directly below its lead-in.
   if (list > 0 && /:\s*$/.test(at(lines, list - 1)))
@@ -124,14 +140,30 @@ function alignedRows(lines: readonly string[]): string[] {
     })
     return { text, height: 1, base: -i, cells }
   })
-  return withColumnNames(printed).map(({ text }) => inline(text))
+  const rows: AlignedRow[] = []
+  for (const line of printed) {
+    const whole = continued(rows.at(-1), line)
+    rows.splice(whole === undefined ? rows.length : -1, 1, whole ?? line)
+  }
+  return withColumnNames(rows).map(({ text }) => inline(text))
 }
 
-/** Rows of a table that is drawn with bars. @param canWrap with rules after each row, lines between two rules are one */
-export function boxRows(lines: readonly string[], canWrap = true): string[] {
+type AlignedRow = PrintedLine & { readonly cells: readonly Cell[] }
+
+/** A row with a further line of one of its cells, or of a text that is in no column; undefined if the line is below none. */
+function continued(row: AlignedRow | undefined, { cells: [only, second] }: AlignedRow): AlignedRow | undefined {
+  if (row === undefined || only === undefined || second !== undefined) return undefined
+  const isAbove = ({ left }: Cell, i: number): boolean =>
+    (i > 0 || (left >= TAB && row.cells.length === 1)) && only.left >= left && only.left < left + HANGING
+  const cells = row.cells.map((cell, i) => (isAbove(cell, i) ? { ...cell, text: joinedLines([cell.text, only.text]) } : cell))
+  return row.cells.some(isAbove) ? { ...row, cells, text: cells.map(({ text }) => text).join(' ') } : undefined
+}
+
+/** Rows of a table that is drawn with bars. @param given.isWrapped lines between two rules are one row. Default: with rules after each row */
+export function boxRows(lines: readonly string[], given: { readonly isWrapped?: boolean; readonly isHeaded?: boolean } = {}): string[] {
   const grid: string[][] = []
   const marks = Array.from((lines.find((line) => BOX_RULE.test(line)) ?? '').matchAll(/[+|]/g), ({ index }) => index)
-  const isWrapped = canWrap && lines.filter((line) => BOX_RULE.test(line)).length > BOX_RULES
+  const { isWrapped = lines.filter((line) => BOX_RULE.test(line)).length > BOX_RULES } = given
   for (const [i, line] of lines.entries()) {
     if (BOX_RULE.test(line)) continue
     const isNew = !isWrapped || i === 0 || BOX_RULE.test(at(lines, i - 1))
@@ -143,7 +175,7 @@ export function boxRows(lines: readonly string[], canWrap = true): string[] {
       : line.replace(/^\s*\||\|\s*$/g, '').split('|')
     grid.push(cells.map((cell, column) => inline(`${before.at(column) ?? ''} ${cell}`)))
   }
-  const isHeaded = isWrapped || lines.slice(1, 3).some((line) => BOX_RULE.test(line))
+  const { isHeaded = isWrapped || lines.slice(1, 3).some((line) => BOX_RULE.test(line)) } = given
   return rowTexts(grid.map((cells, i) => ({ cells: cells.map((text) => ({ text })), isHead: i === 0 && isHeaded && grid.length > 1 })))
 }
 

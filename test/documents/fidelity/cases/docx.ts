@@ -1,5 +1,6 @@
 import { makeZip } from '../../../fixtures/zip.ts'
 import type { FidelityCase } from '../contract.ts'
+import { chart, series } from './chart.ts'
 
 const W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 const RELATED = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
@@ -45,6 +46,8 @@ const noteNumbers = (kind: 'foot' | 'end', name: string, value: string, more = '
 const box = (state: string): string =>
   `<w:sdt><w:sdtPr><w14:checkbox><w14:checked w14:val="${state}"/></w14:checkbox></w:sdtPr><w:sdtContent>${run('?')}</w:sdtContent></w:sdt>`
 const math = (text: string): string => `<m:r><m:t>${text}</m:t></m:r>`
+/** A field that shows what to enter. */
+const empty = (inside: string): string => `<w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent>${inside}</w:sdtContent></w:sdt>`
 const NUMBERING = `<w:abstractNum w:abstractNumId="1">${level(0, 'decimal', '%1.')}${level(1, 'decimal', '%1.%2.')}${level(2, 'lowerLetter', '%3)')}</w:abstractNum><w:num w:numId="5"><w:abstractNumId w:val="1"/></w:num>`
 
 export const DOCX_CASES: readonly FidelityCase[] = [
@@ -191,6 +194,28 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     ),
     says: 'Contents Before the box. A map Inside the box. [x] paid [ ] sent',
     warnings: [/^Not read: charts \(1\)\.$/],
+  },
+  // What empty fields ask for is no text of the document, in a line, as a paragraph or as a cell.
+  {
+    file: 'empty-fields.docx',
+    content: docx(
+      p(`${run('Name: ')}${empty(run('Click or tap here to enter text.'))}`) +
+        p(`${run('City: ')}<w:sdt><w:sdtPr><w:text/></w:sdtPr><w:sdtContent>${run('Rome')}</w:sdtContent></w:sdt>`) +
+        empty(p('Choose an item.')) +
+        `<w:tbl><w:tr>${cell('Born')}${empty(cell('Enter a date.'))}${cell('x')}</w:tr>${row(['Left', 'May', 'y'])}</w:tbl>`,
+    ),
+    says: 'Name: City: Rome Born; ; x Left; May; y',
+    warnings: [/^Not read: placeholders of empty fields \(3\)\.$/],
+  },
+  // Values that only a chart has.
+  {
+    file: 'chart.docx',
+    content: docx(p(`${run('Fees rise.')}<w:r><w:drawing><wp:inline><c:chart r:id="r0"/></wp:inline></w:drawing></w:r>`) + p('So it is.'), {
+      chart: chart('Fees', series('Raft', ['May', 'June'], [7, 8.5])),
+    }),
+    says: 'Fees rise. Fees May; Raft: 7 June; Raft: 8.5 So it is.',
+    lines: ['June; Raft: 8.5'],
+    warnings: [],
   },
   // Only the result of a field is shown, also of one inside the code of another.
   {

@@ -1,6 +1,7 @@
 import { makeDoc } from '../../../fixtures/doc.ts'
 import { makeZip } from '../../../fixtures/zip.ts'
 import type { FidelityCase } from '../contract.ts'
+import { chart, series } from './chart.ts'
 
 const TYPE = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships'
 const related = (parts: readonly (readonly [id: string, type: string, target: string])[]): string =>
@@ -1021,5 +1022,97 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       '<draw:page><draw:frame presentation:class="title"><draw:text-box><text:p>Coast</text:p></draw:text-box></draw:frame><draw:frame><draw:text-box><text:p>A map</text:p></draw:text-box></draw:frame></draw:page><draw:page><draw:frame presentation:class="outline"><draw:text-box><text:p>Six berths</text:p></draw:text-box></draw:frame><draw:frame presentation:class="title"><draw:text-box><text:p>Harbour</text:p></draw:text-box></draw:frame></draw:page>',
     ),
     headings: { 'Six berths': 'Harbour' },
+  },
+  // The values of charts: one that is missing, per cent, groups of categories, points by two numbers, dates.
+  {
+    file: 'charts.pptx',
+    content: () =>
+      makeZip([
+        ...ONE_SLIDE,
+        { name: 'ppt/slides/slide1.xml', content: slide(shape('title', line('Trade'))) },
+        {
+          name: 'ppt/slides/_rels/slide1.xml.rels',
+          content: related([1, 2, 3].map((number) => [`r${number}`, 'chart', `../charts/chart${number}.xml`])),
+        },
+        {
+          name: 'ppt/charts/chart1.xml',
+          content: chart('Ships by month', series('In', ['May', 'June'], [7, undefined]), series('Out', ['May', 'June'], [0.5, 1], '0%')),
+        },
+        {
+          name: 'ppt/charts/chart2.xml',
+          content:
+            '<c:ser><c:tx><c:v>Oil</c:v></c:tx><c:cat><c:multiLvlStrRef><c:multiLvlStrCache><c:lvl><c:pt idx="0"><c:v>Q1</c:v></c:pt><c:pt idx="1"><c:v>Q2</c:v></c:pt></c:lvl><c:lvl><c:pt idx="0"><c:v>2024</c:v></c:pt></c:lvl></c:multiLvlStrCache></c:multiLvlStrRef></c:cat><c:val><c:numLit><c:pt idx="0"><c:v>-3</c:v></c:pt><c:pt idx="1"><c:v>4</c:v></c:pt></c:numLit></c:val></c:ser>',
+        },
+        {
+          name: 'ppt/charts/chart3.xml',
+          content:
+            '<c:date1904 val="1"/><c:ser><c:xVal><c:numRef><c:numCache><c:formatCode>yyyy\\-mm\\-dd</c:formatCode><c:pt idx="0"><c:v>43981</c:v></c:pt></c:numCache></c:numRef></c:xVal><c:yVal><c:numRef><c:numCache><c:pt idx="0" formatCode="0.00"><c:v>2.7</c:v></c:pt></c:numCache></c:numRef></c:yVal></c:ser>',
+        },
+      ]),
+    says: 'Ships by month May; In: 7; Out: 50% June; Out: 100% 2024 Q1; Oil: -3 2024 Q2; Oil: 4 2024-05-31: 2.70',
+    warnings: [],
+  },
+  {
+    file: 'chart.odt',
+    content: odf(
+      'text',
+      '<text:p>Fees rise.<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame></text:p><text:p>Dear <text:placeholder>&lt;Name&gt;</text:placeholder>,</text:p>',
+      '',
+      {
+        'Object 1/content.xml': `<office:body><office:chart><chart:chart><chart:title><text:p>Fees</text:p></chart:title><table:table><table:table-header-rows><table:table-row><table:table-cell/>${td('Raft')}</table:table-row></table:table-header-rows><table:table-rows><table:table-row>${td('May')}${td('7', 'office:value="7"')}</table:table-row><table:table-row>${td('June')}${td('NaN', 'office:value="NaN"')}</table:table-row></table:table-rows></table:table></chart:chart></office:chart></office:body>`,
+      },
+    ),
+    says: 'Fees rise. Fees May; Raft: 7 June Dear ,',
+    warnings: [/^Not read: placeholders of empty fields \(1\)\.$/],
+  },
+  // Rows of two cells right below a wider table, of other kinds of values, are none of its own.
+  {
+    file: 'below.xlsx',
+    content: () =>
+      book({
+        Name: text('B1', 'Age') + text('C1', 'City'),
+        Ann: '<c r="B2"><v>31</v></c>' + text('C2', 'Rome'),
+        Bo: '<c r="B3"><v>41</v></c>' + text('C3', 'Oslo'),
+        Contact: text('B4', 'Dora'),
+        Phone: '<c r="B5"><v>555</v></c>',
+      }),
+    lines: ['Name: Bo; Age: 41; City: Oslo', 'Contact: Dora', 'Phone: 555'],
+  },
+  {
+    file: 'unknown-ages.xlsx',
+    content: () =>
+      book({
+        Name: text('B1', 'Age') + text('C1', 'City'),
+        Ann: '<c r="B2"><v>31</v></c>' + text('C2', 'Rome'),
+        Bo: '<c r="B3"><v>41</v></c>' + text('C3', 'Oslo'),
+        Cid: '<c r="B4"><v>51</v></c>',
+        Dan: text('B5', 'n/a'),
+      }),
+    lines: ['Name: Cid; Age: 51', 'Name: Dan; Age: n/a'],
+  },
+  // Labels of sums are no values of the columns of numbers in which they stand.
+  {
+    file: 'sums.xlsx',
+    content: () =>
+      book({
+        Item: text('B1', 'Count') + text('C1', 'Sum'),
+        Lamp: '<c r="B2"><v>2</v></c><c r="C2"><v>40</v></c>',
+        Oil: '<c r="B3"><v>10</v></c><c r="C3"><v>35</v></c>',
+        Rope: text('B4', 'n/a') + '<c r="C4"><v>5</v></c>',
+        '': text('B5', 'VAT 19 %') + '<c r="C5"><v>14</v></c>',
+        ' ': '<c r="B6"><v>12</v></c><c r="C6"><v>94</v></c>',
+      }),
+    lines: ['Item: Rope; Count: n/a; Sum: 5', 'VAT 19 %; Sum: 14', 'Count: 12; Sum: 94'],
+  },
+  // Names of groups: the last, empty cells of a row are not stored.
+  {
+    file: 'groups.xlsx',
+    content: () =>
+      book({
+        '': text('B1', 'North') + text('D1', 'South'),
+        ' ': text('B2', '2023') + text('C2', '2024') + text('D2', '2023') + text('E2', '2024'),
+        Lamp: text('B3', '1') + text('C3', '2') + text('D3', '3') + text('E3', '4'),
+      }),
+    lines: ['Lamp; North 2023: 1; North 2024: 2; South 2023: 3; South 2024: 4'],
   },
 ]

@@ -1168,6 +1168,118 @@ export const PDF_CASES: readonly FidelityCase[] = [
     headings: { oil: 'Fees' },
     lacks: ['report Fees', 'wick Boat'],
   },
+  // Heads and feet of two pages: what is at one place of both is kept once, and not as large letters or the last number of a list.
+  {
+    file: 'two-pages.pdf',
+    content: () =>
+      pages(
+        (page) => [
+          [small('Port of Berg')],
+          '',
+          ...(page === 1 ? ['# Rules'] : ['', '']),
+          `Rule ${page} says that boats wait.`,
+          `${PROSE}.`,
+          '',
+          [small('Confidential')],
+          [small(`Page ${page} of 2`)],
+        ],
+        2,
+      ),
+    says: 'Port of Berg [Rules] Rule 1 says that boats wait. ' + `${PROSE}. Rule 2 says that boats wait. ${PROSE}. Confidential`,
+    warnings: [/^4 lines are left out as running heads: "Port of Berg", "Confidential", "Page 1 of 2", ...\.$/],
+  },
+  {
+    file: 'two-bills.pdf',
+    content: () => pages((page) => ['# Bill', `Bill ${page}`, `${PROSE}.`, 'Rope', `${page + 3}`], 2),
+    has: ['Bill 1', 'Rope 4', 'Bill 2', 'Rope 5'],
+    headings: { 'Rope 5': 'Bill' },
+    warnings: [],
+  },
+  // A form above a table.
+  {
+    file: 'form-above.pdf',
+    content: () =>
+      makePdf([
+        [
+          cells('Name:', 'Ann Berg', 'Day:', '3 May'),
+          cells('Quay:', 'Seven', 'No.:', '4711'),
+          cells('Item', 'Count', 'Price', 'Note'),
+          cells('Lamp', '2', '19.90'),
+          cells('Rope', '', '2.00', 'new'),
+        ],
+      ]),
+    lines: ['Quay: Seven No.: 4711', 'Item: Lamp; Count: 2; Price: 19.90', 'Item: Rope; Price: 2.00; Note: new'],
+  },
+  // Cells of one line that are printed before those of several, whose first line is far above them; the last of these is at their height.
+  {
+    file: 'statement.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(760, { 50: 'Date', 120: 'Text', 320: 'Sum', 400: 'Balance' }),
+          [50, 708, '02.05.'],
+          ...[[120, 738, 'Transfer to ACME'] as const, [120, 723, 'Reference 4711'] as const],
+          ...inRow(708, { 120: 'Invoice 12', 320: '-850.00', 400: '350.00' }),
+          ...inRow(680, { 50: '03.05.', 120: 'Fee', 320: '-4.50', 400: '345.50' }),
+        ),
+      }),
+    lines: [
+      'Date: 02.05.; Text: Transfer to ACME Reference 4711 Invoice 12; Sum: -850.00; Balance: 350.00',
+      'Date: 03.05.; Text: Fee; Sum: -4.50; Balance: 345.50',
+    ],
+  },
+  // Times below a name of several columns, some of which are empty.
+  {
+    file: 'times.pdf',
+    content: () =>
+      makePdf([
+        [
+          placed({ 0: 'Stop', 80: 'Weekdays', 260: 'Sat' }),
+          placed({ 0: 'Mole', 80: '06:10', 140: '06:40', 200: '07:10', 260: '08:00' }),
+          placed({ 0: 'Quay', 80: '06:14', 140: '|', 200: '07:14' }),
+          placed({ 0: 'Hill', 80: '06:30', 200: '07:30', 260: '08:20' }),
+        ],
+      ]),
+    lines: ['Mole 06:10 06:40 07:10 08:00', 'Quay; 06:14; |; 07:14;', 'Hill; 06:30; ; 07:30; 08:20'],
+  },
+  // Lines that end at the hyphens of compounds alone; those of a text that is hyphenated.
+  {
+    file: 'compounds.pdf',
+    content: () =>
+      makePdf([
+        [
+          'The lamp is oil-',
+          'filled, the zero-',
+          'rated quay has a two-',
+          'storey house and the steel-',
+          'framed mole; oil, zero, two and steel.',
+        ],
+      ]),
+    has: ['The lamp is oil-filled, the zero-rated quay has a two-storey house and the steel-framed mole; oil'],
+  },
+  {
+    file: 'hyphenated.pdf',
+    content: () =>
+      makePdf([
+        ['The lamp is oil-', 'filled, with-', 'out a wick, over-', 'all in or-', 'der; it is with oil, over the mole, and has order.'],
+      ]),
+    has: ['oilfilled, without a wick, overall in order; it'],
+  },
+  // An address keeps the sign that it is divided after.
+  {
+    file: 'addresses.pdf',
+    content: () =>
+      makePdf([
+        [
+          `${PROSE} that is at https://example.org/port-`,
+          'rules?day=',
+          'three and writes to ann-berg@exam-',
+          'ple.org of the har-',
+          'bour.',
+        ],
+      ]),
+    has: ['https://example.org/port-rules?day=three and writes to ann-berg@exam-ple.org of the harbour.'],
+  },
 ]
 
 /** Cases on files of `../shared`. */

@@ -117,4 +117,41 @@ export const TEXT_CASES: readonly FidelityCase[] = [
     content: '\u706f\u53f0\u306f\n\u591c\u306b\u5149\u308b\u3002\nThe lamp\n\u5149.\n',
     says: '\u706f\u53f0\u306f\u591c\u306b\u5149\u308b\u3002 The lamp \u5149.',
   },
+  // Cells of several lines, of which the further ones may be indented; one that is below no cell is a row.
+  {
+    file: 'wrapped-cells.txt',
+    content:
+      'No.   Article           Price\n4711  Lamp, brass       80.00\n4712  Oil                3.50\n      (organic)\n4713  Rope, 3 m      on request\n        or longer,\n        tarred\n                   all\n                   with tax\n\nkeeper\tLights the lamp.\npilot\tGuides ships\n\t  to the quay.\n\n3.19   2001-03-09\n    * The lamp is lit by the\n      keeper.   It is old.\n',
+    lines: [
+      ...['4711 Lamp, brass 80.00', '4712 Oil (organic) 3.50', '4713 Rope, 3 m or longer, tarred on request', 'all with tax'],
+      ...['keeper Lights the lamp.', 'pilot Guides ships to the quay.'],
+      '3.19 2001-03-09 * The lamp is lit by the keeper. It is old.',
+    ],
+  },
+  // Messages with blank lines in them, and with the time alone.
+  {
+    file: 'chat.txt',
+    content:
+      '12/05/2024, 09:16 - Ann: Good morning\n12/05/2024, 09:17 - Bo: Bring these:\n\nthe lamp\n12/05/2024, 09:20 - Ann: Yes\n\n[00:12:45] Ann: Now\n[00:13:02] Bo: It costs 40\n\nWe left on\n12/05/2024, 09:20 and came back.\n',
+    lines: [
+      '12/05/2024, 09:17 - Bo: Bring these:',
+      'the lamp',
+      '12/05/2024, 09:20 - Ann: Yes',
+      '[00:12:45] Ann: Now',
+      '[00:13:02] Bo: It costs 40',
+      'We left on 12/05/2024, 09:20 and came back.',
+    ],
+  },
+  // Clauses of a contract, with the items in them.
+  {
+    file: 'clauses.txt',
+    content:
+      '1. RENT\n1.1 The rent is 850 crowns,\n    with water.\n(a) It is due in May.\n    (i) after 10 days: 10 %\n    (ii) after 20 days: 15 %\n1.2 It rises by\n2.5 crowns a year.\n',
+    lines: [
+      '1.1 The rent is 850 crowns, with water.',
+      '(a) It is due in May.',
+      '  (ii) after 20 days: 15 %',
+      '1.2 It rises by 2.5 crowns a year.',
+    ],
+  },
 ]

@@ -136,7 +136,7 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content:
       'Lamp\n====\n\nIt burns *oil*, 5 != 6.\n\n.. _anchor:\n\nFilling\n-------\n\n.. code-block:: sh\n\n   fill --now\n\nThen light it.\n\n===== =====\nKind  Hours\n===== =====\nold   7\n===== =====\n',
     title: 'Lamp',
-    says: 'It burns *oil*, 5 != 6. [Filling] fill --now Then light it. ===== ===== Kind Hours ===== ===== old 7 ===== =====',
+    says: 'It burns *oil*, 5 != 6. [Filling] fill --now Then light it. Kind: old; Hours: 7',
   },
   {
     file: 'lamp.org',
@@ -654,5 +654,25 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     file: 'names.eml',
     content: mail('To: "Berg, Ann" <a@example.org>, Bo <b@example.org>', 'It is lit.'),
     says: 'From: ann@example.org To: "Berg, Ann" <a@example.org>, Bo <b@example.org> It is lit.',
+  },
+  // Tables of reStructuredText: names of groups, cells of several lines, blank lines between rows; those whose cells span others stay as they are.
+  {
+    file: 'tables.rst',
+    content:
+      'Fees\n====\n\n=====  =====  ======\n   Inputs     Output\n------------  ------\n  A      B    A or B\n=====  =====  ======\nFalse  True   True\n=====  =====  ======\n\n' +
+      '======  ==================\nBoat    Meaning of the\n        ``name``\n======  ==================\nraft    a :term:`float`\n        of logs\n\ntug     - pulls\n        - pushes\n\\       no name\n======  ==================\n\nEnd.\n\n' +
+      '+------+---------+\n| Boat | Fee     |\n+======+=========+\n| raft | 7       |\n|      | crowns  |\n+------+---------+\n| tug  | 9       |\n+------+---------+\n\n' +
+      '+------+-----+\n| oil  | wax |\n+------+-----+\n| both used  |\n+------+-----+\n\n====  ====\nlong text of both\n====  ====\n',
+    lines: [
+      'Inputs A: False; Inputs B: True; Output A or B: True',
+      'Boat: raft; Meaning of the ``name``: a float of logs',
+      'Boat: tug; Meaning of the ``name``: - pulls - pushes',
+      'Meaning of the ``name``: no name',
+      'Boat: raft; Fee: 7 crowns',
+      'Boat: tug; Fee: 9',
+      '| both used  |',
+      'long text of both',
+    ],
+    has: ['End.'],
   },
 ]
