@@ -3,7 +3,7 @@ import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
 import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './retrieve.ts'
 import type { Evidence, Extract } from './schema.ts'
-import { contentStems, plainWords, stemsOf, wordsOf } from '../text/words.ts'
+import { contentStems, plainWords, signedWords, stemsOf } from '../text/words.ts'
 import { clipped, sentencesOf, type Span } from '../../base/sentences.ts'
 
 interface EvidenceOptions {
@@ -84,14 +84,14 @@ const MOST_HIGHLIGHTS = 20
 const PART_OF_NUMBER = /\d(?:\.<\d|[,'’\u00a0\u202f]<\d{3}(?!\d))|\d>(?:\.\d|[,'’\u00a0\u202f]\d{3}(?!\d))/
 
 /**
- * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation, each match with its sentence; no part of a
- * number. Leading articles of the answer are ignored.
+ * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation other than signs, each match with its sentence;
+ * no part of a number. Leading articles of the answer are ignored.
  */
 export function highlights(text: string, answer: string): Evidence['highlights'] {
-  const wanted = wordsOf(answer.replace(/^(?:the|an?)\s+(?=\S)/i, '')).map(({ plain }) => plain)
+  const wanted = signedWords(answer.replace(/^(?:the|an?)\s+(?=\S)/i, '')).map(({ plain }) => plain)
   const [first] = wanted
   if (first === undefined) return []
-  const own = wordsOf(text)
+  const own = signedWords(text)
   let sentences: Span[] | undefined
   const found: Evidence['highlights'] = []
   for (let at = 0; at + wanted.length <= own.length && found.length < MOST_HIGHLIGHTS; at++) {

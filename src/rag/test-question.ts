@@ -44,9 +44,12 @@ export function startTestQuestion({ services, finishedRuns, intervalMs = DEFAULT
       if (closed) return
       const code = error instanceof CodedError ? error.code : 'internal'
       const busy = code === 'deadline_exceeded' && finishedRuns() > before
+      const detail = busy ? 'busy with other questions' : `the test question failed (${code})`
+      // A service is started before its index is filled.
+      const level = code === 'index_missing' && last === undefined ? 'info' : 'error'
       // The message may contain paths, which must not be public: it is logged only.
-      if (!busy && last?.ok !== false) log?.('error', `The test question failed: ${messageOf(error)}`)
-      last = busy ? { ok: true, detail: 'busy with other questions' } : { ok: false, detail: `the test question failed (${code})` }
+      if (!busy && last?.detail !== detail) log?.(level, `The test question failed: ${messageOf(error)}`)
+      last = { ok: busy, detail }
     }
     if (closed) return
     const pause = Math.max(intervalMs, LEAST_PAUSE_PER_TEST * (performance.now() - started))

@@ -9,6 +9,11 @@ export interface Word extends Span {
 const UNSPACED = '(?=\\p{L})[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]'
 const words = new RegExp(`${UNSPACED}\\p{M}*|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}]\\u00ad?)+`, 'gu')
 const asciiWords = /[A-Za-z0-9]+/g
+/** A minus as texts have it. After a word it is a hyphen, and after a number and a space that of a range. */
+export const MINUS = '(?<![\\p{L}\\p{N}]|\\p{N} )[-−‐‑–﹣－]\\p{Sc}?'
+const endsInMinus = new RegExp(`${MINUS}$`, 'u')
+/** What follows a word and changes its meaning: C++, F#, O−. */
+const SUFFIX = /^[-−+#]+(?![\p{L}\p{N}])/u
 
 /** The words of a text, in order, without case, accents, soft hyphens and punctuation. */
 export function wordsOf(text: string): Word[] {
@@ -34,9 +39,18 @@ const COMMON = new Set(
   ),
 )
 
-/** The words of a text, in order, with single spaces between them. */
+/** The words of a text; a negative number begins with its sign, written `-`. */
+export function signedWords(text: string): Word[] {
+  return wordsOf(text).map((word) => {
+    const sign = /^\p{N}/u.test(word.plain) ? endsInMinus.exec(text.slice(Math.max(0, word.start - 4), word.start)) : null
+    return sign ? { plain: `-${word.plain}`, start: word.start - sign[0].length, end: word.end } : word
+  })
+}
+
+/** An answer for comparison with others: its words and signs, with single spaces; the text itself if it has no word. */
 export function plainText(text: string): string {
-  return Array.from(wordsOf(text), ({ plain }) => plain).join(' ')
+  const said = signedWords(text).map(({ plain, end }) => plain + (SUFFIX.exec(text.slice(end, end + 4))?.[0].replaceAll('−', '-') ?? ''))
+  return said.join(' ') || text.trim()
 }
 
 /** The words of a text without case, accents and punctuation. */

@@ -64,8 +64,8 @@ t.test('no log shows a key or the query of an address, and no response a path of
   t.equal((await send('POST', '/v1/admin/index-jobs?label=notes', form)).status, 202)
 
   const docs = await order('docs')
-  t.match(docs, { state: 'done', source: { path: '(CEPE_IMPORT_DIR)/docs' } })
-  t.match(await order('broken.jsonl'), { state: 'failed', source: { path: '(CEPE_IMPORT_DIR)/broken.jsonl' } })
+  t.match(docs, { state: 'done', source: { path: '$CEPE_IMPORT_DIR/docs' } })
+  t.match(await order('broken.jsonl'), { state: 'failed', source: { path: '$CEPE_IMPORT_DIR/broken.jsonl' } })
   await send('GET', '/v1/admin/index-jobs')
   const report = await send('GET', `/v1/admin/index-jobs/${docs.id}/report`)
   t.equal(
@@ -121,13 +121,14 @@ t.test('a setting with credentials is refused without them', (t) => {
 t.test('paths are left out of what clients read, and names of files are not', (t) => {
   const shown = publicText(loadConfig({}, { CEPE_INDEX_DIR: '/srv/index', CEPE_IMPORT_DIR: '/srv/import' }))
   for (const [text, expected] of [
-    ['/srv/index/passages is damaged', '(CEPE_INDEX_DIR)/passages is damaged'],
-    ["ENOENT: no such file, open '/var/lib/x.md'", "ENOENT: no such file, open '(path)'"],
-    ['see file:///opt/app/dist/x.js', 'see (path)'],
+    ['There is no table "passages" in /srv/index yet', 'There is no table "passages" in $CEPE_INDEX_DIR yet'],
+    ['/srv/index/passages is damaged', '$CEPE_INDEX_DIR/passages is damaged'],
+    ["ENOENT: no such file, open '/var/lib/x.md'", "ENOENT: no such file, open '<path>'"],
+    ['see file:///opt/app/dist/x.js', 'see <path>'],
     ['é/x/y.md and docs/a/b.md stay', 'é/x/y.md and docs/a/b.md stay'],
     ['GET /v1/admin/index-jobs and https://host/a/b stay', 'GET /v1/admin/index-jobs and https://host/a/b stay'],
   ] as const)
     t.equal(shown(text), expected)
-  t.equal(shown('There is no GET /srv/other/x of /srv/import/x', true), 'There is no GET /srv/other/x of (CEPE_IMPORT_DIR)/x')
+  t.equal(shown('There is no GET /srv/other/x of /srv/import/x', true), 'There is no GET /srv/other/x of $CEPE_IMPORT_DIR/x')
   t.end()
 })

@@ -43,6 +43,16 @@ t.test('a number is found whole, not within another one', (t) => {
   t.end()
 })
 
+t.test('a negative number is another one than the positive', (t) => {
+  const text = 'It was −5 °C, then 5 °C, then -5 or –$5. Pages 4-5, 4 –5 and A-5.'
+  const found = (answer: string) =>
+    highlights(text, answer).map(({ start, end }) => `${text.slice(start - 2, start)}[${text.slice(start, end)}]`)
+  t.same(found('-5'), ['s [−5]', 'n [-5]', 'r [–$5]'])
+  t.same(found('5'), ['n [5]', '4-[5]', ' –[5]', 'A-[5]'])
+  t.same(found('−5 °C'), ['s [−5 °C]'])
+  t.end()
+})
+
 t.test('the answer is found within scripts without spaces', (t) => {
   t.same(shown('长城很长。北京是中国的首都。', '北京'), [['北京', '北京是中国的首都。']])
   t.same(shown('𠀀東京タワーは1958年に完成した。', '1958年'), [['1958年', '𠀀東京タワーは1958年に完成した。']])

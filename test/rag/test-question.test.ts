@@ -40,6 +40,23 @@ t.test('ready once the first question is answered; not while answers fail, and a
   while (!(await question.check()).ok) await delay(5)
 })
 
+t.test('an index without a table is no error at the start, and one later', async (t) => {
+  const missing = new CodedError('index_missing', 'There is no table yet')
+  let error: CodedError | undefined = missing
+  const levels: string[] = []
+  const { question } = open(t, { fail: () => error, log: (level) => void levels.push(level) })
+  t.match(await question.check(), { ok: false, detail: 'the test question failed (index_missing)' })
+  t.same(levels, ['info'])
+  error = new CodedError('index_invalid', 'damaged')
+  while (levels.length < 2) await delay(5)
+  t.same(levels, ['info', 'error'], 'another failure is logged, too')
+  error = undefined
+  while (!(await question.check()).ok) await delay(5)
+  error = missing
+  while ((await question.check()).ok) await delay(5)
+  t.same(levels, ['info', 'error', 'error'])
+})
+
 t.test('busy is not broken: past its deadline, while others are answered, it counts as ready', async (t) => {
   const fail = () => new CodedError('deadline_exceeded', 'late')
   let runs = 0

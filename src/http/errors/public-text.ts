@@ -8,7 +8,7 @@ export type PublicText = (text: string, repeats?: boolean) => string
 /** An absolute path of at least two segments, but no route of this API. */
 const PATH = /(?<![^\s"'`(=,<>[{])(?!\/(?:v1|docs|healthz|readyz|metrics)\b)(?:file:\/\/|[A-Za-z]:)?(?:[\\/][^\s\\/"'`:;,()<>]+){2,}/g
 
-/** Replaces folders in messages for clients: configured ones by names of settings, other paths by "(path)". The log has the full text. */
+/** Replaces folders in messages for clients: configured ones by variables, other paths by `<path>`. The log has the full text. */
 export function publicText(config: Config): PublicText {
   const known = Object.entries(config)
     .flatMap(([name, folder]) => {
@@ -19,7 +19,7 @@ export function publicText(config: Config): PublicText {
     })
     .sort((a, b) => b.folder.length - a.folder.length)
   return (text, repeats = false) => {
-    const named = known.reduce((rest, { name, folder }) => rest.replaceAll(folder, `(CEPE_${name})`), text)
-    return repeats ? named : withoutSecrets(named).replace(PATH, '(path)')
+    const named = known.reduce((rest, { name, folder }) => rest.replaceAll(folder, `$CEPE_${name}`), text)
+    return repeats ? named : withoutSecrets(named).replace(PATH, '<path>')
   }
 }

@@ -1,4 +1,4 @@
-import { plainText } from '../../text/words.ts'
+import { wordsOf } from '../../text/words.ts'
 
 /** A longer message has a question in it. */
 const MOST_CHARACTERS = 200
@@ -43,5 +43,5 @@ const TALK = new RegExp(`^(?:(?:(?:${PHRASES.join('|')})(?: |$))*|${OF_ASKER})$`
  * asker's surroundings, or no word at all. Closed phrases, in English with a few of other languages: any other word makes it a question.
  */
 export function isSmallTalk(message: string): boolean {
-  return message.length <= MOST_CHARACTERS && TALK.test(plainText(message))
+  return message.length <= MOST_CHARACTERS && TALK.test(Array.from(wordsOf(message), ({ plain }) => plain).join(' '))
 }

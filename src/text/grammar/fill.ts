@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import { plainText } from '../words.ts'
+import { MINUS, plainText } from '../words.ts'
 import { matches, type Grammar, type Part } from './grammar.ts'
 
 type Value = Exclude<Part, { readonly kind: 'literal' }>
@@ -9,11 +9,23 @@ const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
   ['true', ['true', 'yes']],
   ['false', ['false', 'no']],
 ])
-const NUMBER = /(?:(?<![\p{L}\p{N}])(?:[-−]|(?:minus|negative) ))?\d+(?:[,'’\u00A0\u2009\u202F]\d{3}(?!\d))*(?:\.\d+)?/giu
+/** A number with its sign and currency. */
+const NUMBER = new RegExp(
+  `(?:${MINUS}|(?<![\\p{L}\\p{N}])(?:minus|negative)[ \\u00A0]\\p{Sc}?|\\p{Sc})?\\d+(?:[,'’\\u00A0\\u2009\\u202F]\\d{3}(?!\\d))*(?:\\.\\d+)?`,
+  'giu',
+)
 /** Powers of ten. */
 const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, lakh: 5, million: 6, crore: 7, billion: 9, bn: 9, trillion: 12 }))
 /** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 3 millions. */
 const CHANGES_NUMBER = /^(?:\p{No}|(?:and|dozen|(?:hundred|thousand|(?:m|b|tr)illion)s)$)/u
+/** Letters after an amount of money. */
+const SCALES_OF_MONEY = new Map([...SCALES, ['k', 3], ['m', 6], ['b', 9], ['t', 12]])
+/** What may be a power of ten or a unit after another number (20K), or makes it a decade (1980s). */
+const UNCLEAR = /^(?:['’]?s|[kKMBT])(?![\p{L}\p{N}])/u
+/** Words that make the number before them negative. */
+const NEGATED = /^(?:degrees? )?(?:[cf] |celsius |fahrenheit )?below (?:zero|freezing)\b|^(?:bce?|b c)\b/
+/** "Not Canberra" does not name Canberra. */
+const NEGATION = / (?:not|no(?! -?\d)|never|neither|nor|none|without|isn t|wasn t) /
 
 function isValue(part: Part): part is Value {
   return part.kind !== 'literal'
@@ -86,12 +98,19 @@ function valueIn(part: Value, answer: string): string | undefined {
 /** The numbers of an answer as decimals; undefined for one of another notation. */
 function numbersIn(answer: string): (string | undefined)[] {
   return Array.from(answer.matchAll(NUMBER), ({ 0: said, index }) => {
-    const words = `${plainText(answer.slice(index + said.length))} `.split(' ')
-    const scales = words.findIndex((word) => !SCALES.has(word))
-    if (CHANGES_NUMBER.test(at(words, scales))) return undefined
-    const power = words.slice(0, scales).reduce((sum, word) => sum + (SCALES.get(word) ?? 0), 0)
-    return shifted(said.replace(/^\D+/, '-').replace(/[^-.\d]/g, ''), power)
+    const rest = answer.slice(index + said.length)
+    const powers = /\p{Sc}/u.test(said) ? SCALES_OF_MONEY : SCALES
+    const words = `${plainText(rest)} `.split(' ')
+    const scales = words.findIndex((word) => !powers.has(word))
+    if (CHANGES_NUMBER.test(at(words, scales)) || (powers === SCALES && UNCLEAR.test(rest))) return undefined
+    const power = words.slice(0, scales).reduce((sum, word) => sum + (powers.get(word) ?? 0), 0)
+    const decimal = decimalOf(said)
+    return shifted(NEGATED.test(words.slice(scales).join(' ')) && !decimal.startsWith('-') ? `-${decimal}` : decimal, power)
   })
+}
+
+function decimalOf(number: string): string {
+  return (/^[\p{Sc}\d]/u.test(number) ? '' : '-') + number.replace(/[^.\d]/g, '')
 }
 
 /** A decimal times a power of ten. In binary 8.2e9 is not 8.2 * 1e9, and long integers are rounded. */
@@ -105,18 +124,18 @@ function shifted(decimal: string, power: number): string {
 
 function choiceIn(texts: readonly string[], answer: string): string | undefined {
   // A number is one word, with its sign and decimals.
-  const whole = (number: string): string =>
-    number
-      .replace(/^\D+/, 'm')
-      .replace('.', 'p')
-      .replace(/[^mp\d]/g, '')
-  const plain = (text: string): string => ` ${plainText(text.replace(NUMBER, whole))} `
+  const plain = (text: string): string => ` ${plainText(text.replace(NUMBER, (number) => decimalOf(number).replace('.', 'p')))} `
   const said = plain(answer)
   if (said.trim() === '') return texts.find((text) => text === 'null' || text === '""')
   const numbers = numbersIn(answer).map(Number)
   const isNumber = (text: string): boolean => /^-?\d/.test(text)
+  const isMeant = (name: string): boolean => !NEGATION.test(said) || NEGATION.test(name)
   const named = (is: (name: string) => boolean): readonly string[] =>
-    texts.filter((text) => (isNumber(text) ? numbers.includes(Number(text)) : namesOf(text).some((name) => is(plain(name)))))
+    texts.filter((text) =>
+      isNumber(text)
+        ? numbers.includes(Number(text)) && isMeant('')
+        : namesOf(text).some((name) => is(plain(name)) && isMeant(plain(name))),
+    )
   for (const is of [
     (name: string) => name === said,
     (name: string) => name.trim() !== '' && said.includes(name),

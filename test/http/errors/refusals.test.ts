@@ -203,7 +203,7 @@ t.test('answers of 5xx and readiness carry no folder names', async (t) => {
   const readiness = () => Promise.resolve([{ name: 'reader', ok: false, detail: `${folder} is damaged` }])
   const { app, post } = await testApp(t, { answering: { ...services, reader }, readiness })
   const { message } = (await post('/v1/answer', { question: 'q' })).json<ErrorBody>().error
-  t.match(message, /No reader: \(CEPE_READER_DIR\)\/weights\.bin/)
+  t.match(message, /No reader: \$CEPE_READER_DIR\/weights\.bin/)
   for (const text of [message, (await app.inject('/readyz')).body]) t.notMatch(text, /built|srv|secret|opt/)
 })
 

@@ -119,7 +119,7 @@ t.test('a stream that fails midway ends with the error, in the documented shape'
     events.map(({ event }) => event),
     ['evidence', 'token', 'error'],
   )
-  const error: ErrorBody['error'] = { code: 'deadline_exceeded', message: 'Too late at (path)', request_id: 'mine' }
+  const error: ErrorBody['error'] = { code: 'deadline_exceeded', message: 'Too late at <path>', request_id: 'mine' }
   t.same(events[2]?.data, { error })
 })
 
