@@ -71,7 +71,7 @@ function sheetParts(grid: readonly GridRow[]): GridRow[][] {
   return parts.flatMap(tablesIn).flatMap(withoutPairs)
 }
 
-/** A table without rows of two cells at its end that are none of its own: the second ones are texts below numbers, or numbers below texts. */
+/** A table, and apart from it rows of two cells at its end that belong to another one: texts below numbers, or numbers below texts. */
 function withoutPairs(part: GridRow[]): GridRow[][] {
   const isPair = ({ cells: [first, second, ...others] }: GridRow): boolean =>
     Boolean(first?.text && second?.text) && second?.isRepeat !== true && others.every(({ text }) => text === '')
