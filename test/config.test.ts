@@ -157,7 +157,7 @@ t.test('an index in an object store: what it needs is asked for, and no key is s
   t.match(lanceStorageOptions(), { aws_region: 'eu-central-1', aws_secret_access_key: 'hunter2' })
   t.equal(calibrationFiles(config).own, undefined)
   const shown = publicText(config)
-  t.equal(shown('s3://bucket/some/index/x of s3://bucket'), '(CEPE_INDEX_DIR)/x of (CEPE_INDEX_DIR)')
+  t.equal(shown('s3://bucket/some/index/x of s3://bucket'), '$CEPE_INDEX_DIR/x of $CEPE_INDEX_DIR')
   t.equal(loadConfig({}, { ...whole, CEPE_ROLE: 'replica', CEPE_JOBS_DIR: '' }).JOBS_DIR, undefined)
   const cases: [Record<string, string>, RegExp][] = [
     [{ CEPE_INDEX_DIR: 's3://' }, /use s3:\/\/bucket\/prefix/],

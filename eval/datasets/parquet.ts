@@ -1,7 +1,8 @@
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { parseJson } from '../../base/json.ts'
+import { declared, PARQUET_PARSERS as parsers } from '../../index/read/formats/parquet.ts'
 import { boundedCompressors, MAX_READ_BYTES } from '../../index/read/formats/parquet-bounds.ts'
 import type { RawRecord } from './question-set.ts'
 
@@ -9,11 +10,13 @@ import type { RawRecord } from './question-set.ts'
 export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
   const buffer = await asyncBufferFromFile(file)
   const metadata = await parquetMetadataAsync(buffer)
+  const schema = parquetSchema(metadata)
   let rowStart = 0
   for (const { num_rows: count } of metadata.row_groups) {
     const rowEnd = rowStart + Number(count)
-    const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors: boundedCompressors(MAX_READ_BYTES) })
-    for (const [i, row] of rows.entries()) yield { at: `row ${rowStart + i + 1}`, value: withNumbers(row) }
+    const compressors = boundedCompressors(MAX_READ_BYTES)
+    const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors, parsers })
+    for (const [i, row] of rows.entries()) yield { at: `row ${rowStart + i + 1}`, value: withNumbers(declared(row, schema)) }
     rowStart = rowEnd
   }
 }

@@ -179,7 +179,7 @@ export const EvidenceSchema = Type.Object(
     }),
     attention: orNull(
       Type.Number({ minimum: 0, maximum: 1 }),
-      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it, or the answer is from a prompt without it. With sampling: of the greedy answer.",
+      "Share of the decoder's cross-attention on this passage, over layers, heads and answer tokens; null if the encoder did not read it for the answer. With sampling: of the greedy answer.",
     ),
     tokens: orNull(Type.Integer({ minimum: 0 }), 'Tokens that the encoder read; null if it did not read the passage.'),
     highlights: Type.Array(HighlightSchema, {

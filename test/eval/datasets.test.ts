@@ -101,6 +101,11 @@ t.test("Hugging Face's TriviaQA: the value first, then its aliases; an answer wi
     { id: 'tc_1', question: 'Which city?', answers: ['Paris', 'City of Light'] },
     { id: 'tc_2', answers: ['7'] },
   ])
+  // 0.1 of 32 bits is not 0.10000000149011612.
+  t.same(
+    (await readDataset('test/fixtures/datasets/numbers.parquet')).questions.map(({ answers }) => answers),
+    [['0.1'], ['0.7', '2.5'], ['1.15'], ['2024-05-31']],
+  )
 })
 
 t.test('a JSON list in a text is the list, in every field of answers; another text is itself', async (t) => {

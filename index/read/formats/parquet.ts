@@ -9,7 +9,7 @@ import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './pa
 
 const DAY_MS = 86_400_000
 /** Text that is not UTF-8 stays bytes, a date has no time, and fractions of a second keep their digits. */
-const PARSERS = {
+export const PARQUET_PARSERS = {
   timestampFromMicroseconds: (micros: bigint) => timestamp(micros, 1000n),
   timestampFromNanoseconds: (nanos: bigint) => timestamp(nanos, 1_000_000n),
   dateFromDays: (days: number) => new Date(days * DAY_MS).toISOString().replace(/T.*/, ''),
@@ -29,7 +29,7 @@ function timestamp(value: bigint, perMillisecond: bigint): Date | string {
 type Column = ReturnType<typeof parquetSchema>
 
 /** A value as its column declares it: decimals with their digits (1.15, not 1.1500000000000001), local times without a zone. */
-function declared(value: unknown, column: Column | undefined): unknown {
+export function declared(value: unknown, column: Column | undefined): unknown {
   const [type, time] = [column?.element.logical_type, value instanceof Date ? value.toISOString() : value]
   if (type?.type === 'TIMESTAMP' && !type.isAdjustedToUTC && typeof time === 'string') return time.replace('Z', '')
   // 0.1 of 32 bits is not 0.10000000149011612.
@@ -39,7 +39,10 @@ function declared(value: unknown, column: Column | undefined): unknown {
     )
   if (typeof value === 'number')
     return column?.element.converted_type === 'DECIMAL' && !Number.isInteger(value) ? Number(value.toPrecision(EXACT_DIGITS)) : value
-  if (!column?.children.length || typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  if (!column?.children.length || typeof value !== 'object' || value === null) return value
+  // The values of a list are below a group that repeats, or are that group.
+  const [group] = column.children
+  if (Array.isArray(value)) return value.map((one: unknown) => declared(one, group?.children[0] ?? group))
   const childOf = (name: string): Column | undefined => column.children.find(({ element }) => element.name === name)
   return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, declared(one, childOf(name))]))
 }
@@ -84,7 +87,7 @@ export async function* readParquet(
     const columns = columnsOf(parquetSchema(metadata).children, readsMetadata, shape)
     const count = boundOnRows(file.byteLength)
     for (const [rowStart, rowEnd] of rowRanges(metadata, columns.read, columns.nested)) {
-      const range = { rowStart, rowEnd, columns: columns.read, compressors: boundedCompressors(MAX_READ_BYTES), parsers: PARSERS }
+      const range = { rowStart, rowEnd, columns: columns.read, compressors: boundedCompressors(MAX_READ_BYTES), parsers: PARQUET_PARSERS }
       const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, ...range })
       for (const [i, row] of rows.entries()) {
         const raw = rowOf(rowStart + i + 1, row, columns)

@@ -149,7 +149,7 @@ export const JobSchema = Type.Object(
       {
         name: Type.String({ description: 'Name of the file or upload.' }),
         path: Type.Union([Type.String(), Type.Null()], {
-          description: 'Path, starting with the setting of its folder: `(CEPE_IMPORT_DIR)/handbook`. Null for uploads and re-embedding.',
+          description: 'Path, starting with the setting of its folder: `$CEPE_IMPORT_DIR/handbook`. Null for uploads and re-embedding.',
         }),
         place: Type.Optional(
           Type.Literal(true, { description: 'True if the path is a shard folder of `cepe index plan` with vectors of embed workers.' }),
