@@ -3,7 +3,7 @@ import { MODES } from '../../src/text/plan.ts'
 import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
 import { CHAT_TEMPLATES } from '../../src/text/chat-template.ts'
 
-/** How a service answers a request that names nothing but the question. Earlier runs do not record the last four. */
+/** How a service answers a request that names nothing but the question. Earlier runs do not record the last five. */
 export const ServiceDefaultsSchema = Type.Object({
   mode: Type.Enum([...MODES]),
   k: Type.Integer(),
@@ -15,6 +15,7 @@ export const ServiceDefaultsSchema = Type.Object({
   instruction: Type.Optional(Type.String()),
   focus: Type.Optional(Type.Literal(true)),
   weights: Type.Optional(Type.String({ description: 'Digest of weights and tokenizer.' })),
+  calibration: Type.Optional(Type.String({ description: 'When it was fitted; absent without one.' })),
 })
 export type ServiceDefaults = Static<typeof ServiceDefaultsSchema>
 

@@ -6,7 +6,10 @@ import { clientKey } from '../../src/config.ts'
 import { CepeError, createClient, type RetryOptions } from '../../src/client/index.ts'
 import { AnswerResponseSchema, SearchResponseSchema } from '../../src/rag/schema.ts'
 
-const InfoSchema = Type.Object({ reader: Type.Object({ weights: Type.String(), defaults: ServiceDefaultsSchema }) })
+const InfoSchema = Type.Object({
+  reader: Type.Object({ weights: Type.String(), defaults: ServiceDefaultsSchema }),
+  calibration: Type.Union([Type.Object({ fitted_at: Type.String() }), Type.Null()]),
+})
 
 /** Options of a command that can ask a running service. */
 export interface ServiceOptions {
@@ -30,8 +33,9 @@ export function createHttpClient(url: string, key?: string, retry: RetryOptions 
     answer: async (request) => checked(AnswerResponseSchema, await client.answer(request).catch(rethrow), `${client.url}/v1/answer`),
     search: async (request) => checked(SearchResponseSchema, await client.search(request).catch(rethrow), `${client.url}/v1/search`),
     defaults: async () => {
-      const { weights, defaults } = checked(InfoSchema, await client.getInfo().catch(rethrow), `${client.url}/v1/info`).reader
-      return { ...defaults, weights }
+      const info = checked(InfoSchema, await client.getInfo().catch(rethrow), `${client.url}/v1/info`)
+      const { weights, defaults } = info.reader
+      return { ...defaults, weights, ...(info.calibration && { calibration: info.calibration.fitted_at }) }
     },
     close: () => Promise.resolve(),
   }

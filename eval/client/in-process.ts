@@ -20,9 +20,10 @@ const OPEN: Admission = { enter: () => ({ release: () => undefined }) }
 /** The pipeline of constructed services, without HTTP, deadline and admission control. */
 export function servicesClient(started: Pick<Services, 'answering' | 'close'>): AnswerClient {
   const services: AnswerServices = { ...started.answering, admission: OPEN }
+  const { calibration } = services
   const { manifest } = services.reader
   const prompt = defaultPrompt(manifest, services.demonstrations, services.chatTemplate)
-  const defaults = { ...manifest.qa_defaults, ...prompt, weights: weightsOf(manifest) }
+  const defaults = { ...manifest.qa_defaults, ...prompt, weights: weightsOf(manifest), ...(calibration && { calibration: calibration.fitted_at }) }
   return {
     name: 'in process',
     hasEncoder: manifest.graphs.encoder !== null,

@@ -13,6 +13,7 @@ import { askQuestions } from '../../eval/tasks/open-domain-qa/ask.ts'
 import { type EvalRecord, readRun } from '../../eval/tasks/open-domain-qa/record.ts'
 import { PAPER_PROTOCOL, type Protocol } from '../../eval/tasks/open-domain-qa/protocol.ts'
 import { summarise } from '../../eval/tasks/open-domain-qa/summary.ts'
+import type { Calibration } from '../../src/rag/calibration.ts'
 import { FACTS, factServices, type FactOptions } from '../helpers/fact-services.ts'
 
 const protocol: Protocol = {
@@ -191,6 +192,16 @@ t.test('a folder with another run is refused, naming what differs', async (t) =>
     const answering = { ...services, reader: { ...services.reader, manifest: own }, demonstrations }
     return servicesClient({ answering, close: () => Promise.resolve() })
   }
+  // Probabilities of two calibrations are not of one run.
+  const shipped = JSON.parse(await readFile('index/corpus/calibration.json', 'utf8')) as Calibration
+  const fitted = (day: string) => {
+    const answering = { ...services, calibration: { ...shipped, fitted_at: day } }
+    return askQuestions({ ...asked, client: servicesClient({ answering, close: () => Promise.resolve() }), folder: `${folder}-fitted` })
+  }
+  const asked = { concurrency: 1, options }
+  await fitted('2026-11-27')
+  await fitted('2026-11-27')
+  await t.rejects(fitted('2026-11-28'), { code: 'run_mismatch', message: /another calibration \("2026-11-27"; now "2026-11-28"\)/ })
   const byService = { ...options, protocol: { ...protocol, shots: null } }
   const ask = (answer: string) => askQuestions({ client: served(answer), folder: `${folder}-own`, concurrency: 1, options: byService })
   await ask('ann')

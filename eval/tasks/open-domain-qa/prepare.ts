@@ -62,7 +62,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
     throw invalidOption(message)
   }
   const service = await client.defaults().catch(() => undefined)
-  const { chat_template: template = 'none', instruction = '' } = service ?? {}
+  const { chat_template: template = 'none', instruction = '', calibration } = service ?? {}
   const problemsOf = (read: Dataset | undefined, which: string) =>
     (read?.problems ?? []).map((problem) => ({ ...problem, kind: `${problem.kind} (${which})` }))
   const named = (read: Dataset | undefined) => (read === undefined ? null : { file: read.file, sha256: read.sha256 })
@@ -85,6 +85,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
       unanswerable: named(unanswerable),
       // A chat template has no demonstrations.
       ...(template === 'none' ? prompt !== undefined && { service_prompt: prompt } : { chat_template: template, instruction }),
+      ...(calibration !== undefined && { calibration }),
     },
     data: {
       answerable: asked.length,

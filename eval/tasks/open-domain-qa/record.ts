@@ -79,6 +79,7 @@ const SubjectSchema = Type.Object({
   dump_prompts: Type.Boolean(),
   chat_template: Type.Optional(Type.String({ description: 'Of the service; absent without one.' })),
   instruction: Type.Optional(Type.String()),
+  calibration: Type.Optional(Type.String({ description: 'When it was fitted; absent without one.' })),
 })
 export type Subject = Static<typeof SubjectSchema>
 
