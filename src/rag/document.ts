@@ -1,6 +1,6 @@
 import { sum } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
-import type { Admission, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
+import type { Admission, AnswerReadResult, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
 import { confidence } from '../inference/confidence.ts'
 import { reportRead } from '../inference/observed-reader.ts'
 import type { DocumentChunk } from '../text/document/request.ts'
@@ -52,8 +52,9 @@ export async function answerDocument(
     const loaded = performance.now() - started
     run.observe?.stage('parse', started, loaded)
     const resolved = resolveDocument(form, document, reader.manifest, services)
-    const read = await reader.document(resolved, left())
-    const contextTokens = sum(read.chunks.map(({ tokens }) => tokens))
+    const read: DocumentReadResult & Partial<Pick<AnswerReadResult, 'contextTokenCounts'>> = await reader.document(resolved, left())
+    // With the best chunks, parts of them may go through the encoder, too.
+    const contextTokens = sum(read.contextTokenCounts ?? read.chunks.map(({ tokens }) => tokens))
     if (run.observe) reportRead(run.observe, { ...read, contextTokens, asked: resolved, model: modelId(reader.manifest) })
     const total = performance.now() - started
     const seen = [...read.chunks, ...read.inDecoder.filter((chunk) => !isOf(read.chunks, chunk))].map(({ start, end }) => end - start)

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -9,6 +9,7 @@ import { createDocumentParser } from '../../../src/documents/parser.ts'
 import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
 import type { DocumentResponse } from '../../../src/rag/document-schema.ts'
 import { buildModel } from '../../../models/build.ts'
+import { buildWithWords, fixtureDir } from '../../fixtures/built-fixture.ts'
 import { makePdf } from '../../fixtures/pdf.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
 import { testApp, type ErrorBody } from '../helpers.ts'
@@ -287,4 +288,27 @@ t.test('a client that holds all the files it may keeps no other out', async (t) 
   await holding(16)
   held.forEach((go) => go())
   for (const answer of again) t.equal((await answer).status, 200, 'all places are free again')
+})
+
+t.test('the parts of chunks that the encoder reads are counted', async (t) => {
+  const folder = t.testdir({})
+  await cp(fixtureDir('cepe-tiny-gqa') ?? '', folder, { recursive: true })
+  const protocol = { mode: 'map-rerank', k: 2, k_decoder: 0, demonstrations: 0, context_tokens: 64, max_new_tokens: 4, focus: true }
+  await writeFile(path.join(folder, 'qa_config.json'), JSON.stringify(protocol))
+  const modelDir = await buildWithWords(folder, path.join(folder, 'built'), 'f32')
+  const reader = await createReader({ modelDir, threads: 1 })
+  t.teardown(() => reader.close({ drainMs: 0 }))
+  const { admission } = recordingServices().services
+  const parser = createDocumentParser({ parseMs: 60_000 })
+  t.teardown(() => parser.close())
+  const services = { reader, admission, documentTokens: 32_768, chatTemplate: 'none' as const }
+  const { post } = await testApp(t, { documents: { services, parser } })
+  const text = 'w5 w9 w11 w13 w5 w9! w12 w14 w15 w16! w17 w18 w19 w20'
+  const asked = { text, question: 'w5 w9 w11', max_new_tokens: 4, include_prompts: true }
+  const json = (await post('/v1/documents/answer', asked)).json<DocumentResponse>()
+  t.equal(json.document.chunks, 1)
+  const [whole = '', ...parts] = json.contexts ?? []
+  t.match(whole, /w20/)
+  t.ok(parts.length > 0 && parts.every((part) => part.length < whole.length), 'parts were read')
+  t.equal(json.usage.context_tokens, 17 + 9 + 13, 'of the chunk, of its nearest sentence, and of that with the next one')
 })
