@@ -23,7 +23,12 @@ export function servicesClient(started: Pick<Services, 'answering' | 'close'>): 
   const { calibration } = services
   const { manifest } = services.reader
   const prompt = defaultPrompt(manifest, services.demonstrations, services.chatTemplate)
-  const defaults = { ...manifest.qa_defaults, ...prompt, weights: weightsOf(manifest), ...(calibration && { calibration: calibration.fitted_at }) }
+  const defaults = {
+    ...manifest.qa_defaults,
+    ...prompt,
+    weights: weightsOf(manifest),
+    ...(calibration && { calibration: calibration.fitted_at }),
+  }
   return {
     name: 'in process',
     hasEncoder: manifest.graphs.encoder !== null,
