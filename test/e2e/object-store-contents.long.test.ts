@@ -51,7 +51,7 @@ await t.test('contents, snapshots and upkeep by command and by route, in an obje
   t.same(await listNames(`${address}/passages.snapshots`), ['.lock'], 'and nothing of it is left')
   t.match(await run('add', await file('other.tsv', OTHER), '--table', 'others'), /done/)
   t.equal(await run('alias', 'others'), 'passages: 12 passages, as in others\n')
-  t.match(await run('compact'), /^passages: .*\nnow: 1 fragments/)
+  t.match(await run('compact'), /^passages: .*\nnow: 1 fragment /)
   t.match(await run('cleanup'), /^passages: .*\nnow: /)
 
   const server = await startServer({ ...env, CEPE_ROLE: 'indexer' })

@@ -23,7 +23,7 @@ await t.test('while planning: uploads are answered, files say what is missing, n
   t.same(readdirSync(join(dir, 'index', 'jobs')), [])
   writeFileSync(join(elsewhere, 'corpus.tsv'), corpus)
   const { id } = await jobs.addFile(join(elsewhere, 'corpus.tsv'), {})
-  t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'disk_full', message: /needs about 1\.\d MB.*are free/ } })
+  t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'disk_full', message: /needs about 2\.\d MB.*are free/ } })
   t.match(onDisk(dir, id), { state: 'stopped' })
   unfill(dir)
   await jobs.resume(id)

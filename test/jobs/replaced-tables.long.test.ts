@@ -63,7 +63,7 @@ await t.test('cleanup and compact count and remove replaced tables, but none tha
   t.match((await index('compact')).stdout, /^replaced tables: 1/m)
   t.equal((await tables(indexDir)).length, 2)
   await pin[Symbol.asyncDispose]()
-  t.match((await index('cleanup')).stdout, /^1 replaced tables removed$/m)
+  t.match((await index('cleanup')).stdout, /^1 replaced table removed$/m)
   t.same(await tables(indexDir), [await readAlias({ dir: indexDir, table: 'passages' })])
   t.notMatch((await index('status')).stdout, /replaced tables/)
 })

@@ -23,7 +23,8 @@ export async function docs(app: FastifyInstance, version: string, basePath: stri
       const documented = route.config?.documentedBody
       const withBody = documented ? { ...schema, body: { content: { ...contentOf(schema), ...documented.content } } } : schema
       const isAdmin = url.startsWith('/v1/admin/') || [route.onRequest].flat().includes(app.requireAdmin)
-      const statuses = [...EVERYWHERE, ...(withBody?.body === undefined ? [] : WITH_BODY)]
+      // A body is parsed where none is needed, too.
+      const statuses = [...EVERYWHERE, ...(route.method === 'GET' ? [] : WITH_BODY)]
       return { url, schema: withErrors(needsUserKey(url) ? withKeys(withBody, isAdmin) : withBody, statuses) }
     },
     transformObject: (made) => {
@@ -63,7 +64,7 @@ function withKeys(schema: FastifySchema, isAdmin: boolean): FastifySchema {
 
 /** Statuses of any route: malformed, `Expect`, another host, too many requests, large headers, internal error, shutdown. */
 const EVERYWHERE = [400, 417, 421, 429, 431, 500, 503]
-/** Additional statuses of a route with a body: timeout, too large, unsupported type. */
+/** Additional statuses of a route that may get a body: timeout, too large, unsupported type. */
 const WITH_BODY = [408, 413, 415]
 
 function withErrors(schema: FastifySchema, statuses: readonly number[]): FastifySchema {

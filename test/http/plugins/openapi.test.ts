@@ -58,6 +58,23 @@ t.test('every operation has a name of its own, and every JSON body', async (t) =
   for (const [, name = ''] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/(\w+)"/g)) t.hasProp(schemas, name)
 })
 
+t.test('what a body of another type is answered with is listed, where no body is needed too', async (t) => {
+  const { app } = await testApp(t)
+  const document = (await app.inject('/docs/json')).json<OpenApi>()
+  const methods = ['post', 'put', 'delete'] as const
+  let asked = 0
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const method of methods) {
+      const { [method]: operation } = operations
+      if (operation === undefined) continue
+      const url = path.replace(/\{\w+\}/g, 'x')
+      const { statusCode } = await app.inject({ method, url, headers: { 'content-type': 'application/xml' }, payload: '<a/>' })
+      t.hasProp(operation.responses, String(statusCode), `${method} ${path}`)
+      asked += Number(statusCode === 415)
+    }
+  t.ok(asked > 10, `${asked} refused the type`)
+})
+
 t.test('code can be generated: no two values of an enum differ in case alone, and a success has one type', async (t) => {
   const { app } = await testApp(t)
   const { body } = await app.inject('/docs/json')
