@@ -48,7 +48,7 @@ await t.test('Ctrl-C in `index add` says what is kept, and the command that goes
   const { code, stderr } = await ended
   t.equal(code, 130)
   const [, command = ''] =
-    /^cepe: Interrupted: [1-9]\d* of 5000 passages of towns\.tsv are committed and kept\..* with: cepe (.*)$/m.exec(stderr) ?? []
+    /^cepe: Interrupted: [1-9]\d* of 5000 passages of towns\.tsv committed and kept\..* with: cepe (.*)$/m.exec(stderr) ?? []
   t.equal(command, `index resume ${id} --collection towns`, stderr)
   t.match(stderr, /Not started: .*other\.tsv\n/)
   t.notMatch(stderr, /abort|\n +at /, 'no word of how the program ends itself')

@@ -35,7 +35,7 @@ await t.test('states of a table are stored by a command, found by a service, and
     stdout: /^states of 2 passages on the disk: 2 new, of 0\.0 MB\n$/,
   })
   t.equal(await stored(), 2)
-  t.match(await runCli(['index', 'encode-ahead'], disk), { code: 0, stdout: /: 0 new ones/ })
+  t.match(await runCli(['index', 'encode-ahead'], disk), { code: 0, stdout: /: 0 new, / })
 
   const server = await startServer({ ...disk, CEPE_ENCODE_AHEAD: 'true', CEPE_ADMIN_KEY: KEY })
   t.teardown(() => server.stop('SIGKILL').catch(() => null))
