@@ -31,7 +31,7 @@ const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */
 const NOTES = { height: 0.92, share: 0.5, mark: /^(?:\[\d{1,3}\]|[*\u2020\u2021])\s?\S/u }
 const CONJUNCTION = new RegExp(`^(?:${CONJUNCTIONS})$`)
-/** An address that goes on in the next line, with the sign that it is divided after. */
+/** An address that continues in the next line, with the sign that it is divided after. */
 const ADDRESS = /(?:https?:\/\/|www\.|\S@)\S*[-_=&?%+]$/i
 /** Words with a hyphen, which lines may be divided at. */
 type Compounds = Pick<ReadonlySet<string>, 'has'>

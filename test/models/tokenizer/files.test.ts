@@ -86,7 +86,7 @@ t.test('do_lower_case false keeps the case', async (t) => {
   t.same(encode(files, 'Hello hello'), [2, 9, 4, 3])
 })
 
-t.test('accents are kept, and Chinese characters joined, where tokenizer_config.json says so', async (t) => {
+t.test('accents are kept, and Chinese characters joined, if tokenizer_config.json asks for it', async (t) => {
   const vocabulary = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', 'ü', 'u', '中文'].join('\n')
   const kept = { strip_accents: false, tokenize_chinese_chars: false }
   t.same(encode(await load(t, { 'vocab.txt': vocabulary, 'tokenizer_config.json': kept }), 'Ü 中文'), [2, 4, 6, 3])

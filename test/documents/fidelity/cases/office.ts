@@ -1065,7 +1065,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: 'Fees rise. Fees May; Raft: 7 June Dear ,',
     warnings: [/^Not read: placeholders of empty fields \(1\)\.$/],
   },
-  // Rows of two cells right below a wider table, of other kinds of values, are none of its own.
+  // Rows of two cells right below a wider table, with values of another kind, belong to another table.
   {
     file: 'below.xlsx',
     content: () =>
