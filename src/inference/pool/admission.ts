@@ -2,6 +2,7 @@ import { sum } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { hasShareLeft } from '../../../base/fair-share.ts'
 import type { Admission } from '../contract.ts'
+import { RunTimes } from './run-times.ts'
 
 const LONGEST_RETRY_AFTER_S = 60
 /** Weight kept by earlier questions of a kind when one finishes. */
@@ -37,7 +38,7 @@ interface Work {
  */
 export function createAdmission(options: AdmissionOptions): Admission {
   const { maxWaiting, concurrency, disruptions = () => 0, now = () => performance.now() } = options
-  const rates = workRates()
+  const runTimes = new RunTimes(DECAY, LEAST_FINISHED)
   const held = new Set<Work>()
   const rejected = { ms: 0, at: 0 }
   let safeShare: number = SAFE_SHARE.most
@@ -53,11 +54,11 @@ export function createAdmission(options: AdmissionOptions): Admission {
   }
 
   const check = (work: Work, deadlineMs: number): void => {
-    const clients = timeByClient([...held, work], rates.msOf)
+    const clients = timeByClient([...held, work], (each) => runTimes.expect(each))
     const expectedMs = timeBefore(clients, work.client)
     const own = [...held].filter(({ client }) => client === work.client).length
     const share = { total: held.size, own, clients: clients.size }
-    const ownMs = rates.msOf(work)
+    const ownMs = runTimes.expect(work)
     if (!hasShareLeft(maxWaiting + concurrency, share))
       throw refusal(`${held.size} questions are running or queued.`, ownMs, expectedMs / 2)
     const safeMs = safeShare * deadlineMs
@@ -78,7 +79,7 @@ export function createAdmission(options: AdmissionOptions): Admission {
     const other = work.begun ? undefined : [...held].findLast(({ begun }) => begun)
     const begun = work.begun ?? other?.begun
     if (other) other.begun = undefined
-    if (begun?.disruptions === disruptions()) rates.note(work, (now() - begun.at) / concurrency)
+    if (begun?.disruptions === disruptions()) runTimes.note(work, (now() - begun.at) / concurrency)
   }
 
   return {
@@ -113,21 +114,4 @@ function timeByClient(all: readonly Work[], msOf: (work: Work) => number): Map<s
 function timeBefore(times: ReadonlyMap<string, number>, client: string): number {
   const own = times.get(client) ?? 0
   return sum([...times.values()].map((theirs) => Math.min(theirs, own)))
-}
-
-/** Time per unit of cost for each kind of work, from recently finished questions. */
-function workRates() {
-  /** Decaying sums: their ratio is the time per unit of cost. */
-  const finished = new Map<string, { ms: number; cost: number; count: number }>()
-  return {
-    note: ({ kind, cost }: Work, ms: number): void => {
-      const before = finished.get(kind) ?? { ms: 0, cost: 0, count: 0 }
-      finished.set(kind, { ms: DECAY * before.ms + ms, cost: DECAY * before.cost + cost, count: before.count + 1 })
-    },
-    /** Estimated time of work; 0 without enough data. */
-    msOf: ({ kind, cost }: Work): number => {
-      const { ms, cost: done, count } = finished.get(kind) ?? { ms: 0, cost: 0, count: 0 }
-      return count < LEAST_FINISHED ? 0 : (cost * ms) / done
-    },
-  }
 }

@@ -33,7 +33,7 @@ export interface PoolOptions extends Partial<PoolSettings> {
 
 export interface PoolRunOptions extends RunOptions {
   readonly lane?: Lane
-  /** Kind of work, whose time per unit of cost is measured. */
+  /** Kind of work within the task and lane, whose time per unit of cost is measured. */
   readonly kind?: string
   /** Relative work of the task. Default 1. */
   readonly cost?: number

@@ -8,6 +8,7 @@ export const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 export interface SubmittedTask extends Share {
   readonly call: TaskCall
+  /** Runs of one kind take a time in proportion to their cost: of a task and lane, and of what the caller tells apart. */
   readonly kind: string
   readonly since: number
   readonly deadlineAt: number

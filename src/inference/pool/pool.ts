@@ -12,6 +12,8 @@ import { DEFAULT_DRAIN_MS, POOL_DEFAULTS, type PoolOptions, type PoolResult, typ
 const LONGEST_RETRY_AFTER_S = 60
 /** Consecutive crashes after which waiting requests are rejected; one question that crashes its process does so twice. */
 const HOPELESS = 3
+/** Weight of earlier runs of a kind in the expected time of the next one. */
+const DECAY = 0.8
 
 /**
  * Starts processes of one role and keeps them running. The first starts alone: a model that cannot be loaded is reported once, and its
@@ -32,7 +34,8 @@ function withDefaults({ log = () => undefined, ...options }: PoolOptions) {
 export class Pool {
   readonly #settings: ReturnType<typeof withDefaults>
   readonly #queue = new FairQueue<PendingTask>()
-  readonly #runTimes = new RunTimes()
+  /** An answer in many steps differs from one in a single run. */
+  readonly #runTimes = new RunTimes(DECAY)
   /** Milliseconds of the last model load. */
   #startMs = 0
   readonly #slots: readonly Slot[]
@@ -76,7 +79,7 @@ export class Pool {
     if (!this.#accepting) throw new CodedError('not_ready', 'The service is shutting down.')
     if (signal?.aborted) throw clientClosed()
     const since = performance.now()
-    const submitted = { call, client, lane, kind, cost, since, deadlineAt: since + deadlineMs }
+    const submitted = { call, client, lane, kind: `${lane} ${call.task} ${kind}`, cost, since, deadlineAt: since + deadlineMs }
     this.#checkServing()
     if (!admitted) this.#checkRoom(submitted)
     if (!(deadlineMs > 0)) throw this.#late(submitted, 'no time was left for the run')

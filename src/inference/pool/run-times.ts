@@ -1,31 +1,31 @@
-import type { TaskCall } from '../protocol.ts'
-import type { Share } from './queue.ts'
-
-const NEWEST = 0.2
-
-type Work = Pick<Share, 'lane' | 'cost'> & { readonly kind: string; readonly call: Pick<TaskCall, 'task'> }
-
-/** Moving averages of the time per unit of cost, per task, lane and kind: an answer in many steps differs from one in a single run. */
-export class RunTimes {
-  readonly #averages = new Map<string, { ms: number; cost: number }>()
-
-  note(work: Work, ms: number): void {
-    const { cost } = work
-    const known = this.#averages.get(kindOf(work))
-    if (!known) this.#averages.set(kindOf(work), { ms, cost })
-    else {
-      known.ms = (1 - NEWEST) * known.ms + NEWEST * ms
-      known.cost = (1 - NEWEST) * known.cost + NEWEST * cost
-    }
-  }
-
-  /** Expected milliseconds of a run, 0 if unknown. */
-  expect(work: Work): number {
-    const known = this.#averages.get(kindOf(work))
-    return known ? (work.cost * known.ms) / known.cost : 0
-  }
+interface Work {
+  readonly kind: string
+  /** Relative work, in any unit that its kind uses consistently. */
+  readonly cost: number
 }
 
-function kindOf({ call, lane, kind }: Work): string {
-  return `${lane} ${call.task} ${kind}`
+/** Durations of work by its kind, from recently finished work. */
+export class RunTimes {
+  /** Decaying sums: their ratio is the time per unit of cost. */
+  readonly #finished = new Map<string, { ms: number; cost: number; count: number }>()
+
+  /**
+   * @param decay weight that earlier work keeps when another of its kind finishes
+   * @param least finished work of a kind before its durations are estimated
+   */
+  constructor(
+    private readonly decay: number,
+    private readonly least = 1,
+  ) {}
+
+  note({ kind, cost }: Work, ms: number): void {
+    const before = this.#finished.get(kind) ?? { ms: 0, cost: 0, count: 0 }
+    this.#finished.set(kind, { ms: this.decay * before.ms + ms, cost: this.decay * before.cost + cost, count: before.count + 1 })
+  }
+
+  /** Expected milliseconds of work, 0 if unknown. */
+  expect({ kind, cost }: Work): number {
+    const { ms, cost: done, count } = this.#finished.get(kind) ?? { ms: 0, cost: 0, count: 0 }
+    return count < this.least ? 0 : (cost * ms) / done
+  }
 }
