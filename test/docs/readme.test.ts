@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import t from 'tap'
@@ -34,5 +35,17 @@ t.test("the README's figures are those of the pages that it names as their sourc
       sources.some((source) => source.includes(figure)),
       figure,
     )
+  t.end()
+})
+
+t.test('the set-up commands install what they need where NODE_ENV is production', (t) => {
+  const omitted = (...options: readonly string[]) =>
+    execFileSync('npm', ['config', 'get', 'omit', ...options], {
+      cwd: packageRoot(),
+      env: { ...process.env, NODE_ENV: 'production', npm_config_omit: undefined },
+      encoding: 'utf8',
+    }).trim()
+  t.equal(omitted(), '', 'npm start compiles')
+  t.equal(omitted('--omit=dev'), 'dev')
   t.end()
 })
