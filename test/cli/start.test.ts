@@ -95,7 +95,8 @@ await t.test('an index folder that cannot be made ends every command with one li
 
 await t.test('too few open files: one line that says how many it takes', { skip: noProc }, async (t) => {
   for (const args of ['serve --port 0', 'index status', 'eval --help', 'build x --out y']) {
-    const child = spawn('/bin/sh', ['-c', `ulimit -n 64 && exec ${process.execPath} ${CLI} ${args}`], { env: tinyService(t.testdir()) })
+    const command = `ulimit -n 64 && exec "$0" "$1" ${args}`
+    const child = spawn('/bin/sh', ['-c', command, process.execPath, CLI], { env: tinyService(t.testdir()) })
     t.match(
       await finished(child),
       { code: 1, stderr: /^cepe: This process may have 64 files open; at least 256 are needed[^\n]*ulimit -n[^\n]*\n$/ },
