@@ -1,3 +1,5 @@
+import { at, sum } from '../../base/at.ts'
+
 /** Area under the ROC curve: how often a positive scores above a negative, ties half (Mann-Whitney). NaN if one group is empty. */
 export function auroc(positives: readonly number[], negatives: readonly number[]): number {
   if (positives.length === 0 || negatives.length === 0) return Number.NaN
@@ -58,23 +60,19 @@ const BINS = 10
  * and its share of right answers, weighed by its size (Guo et al. 2017). NaN without answers.
  */
 export function calibrationError(answers: readonly JudgedAnswer[]): number {
-  const bins = new Map<number, { total: number; gap: number }>()
-  let all = 0
+  const gaps = new Array<number>(BINS).fill(0)
   for (const { confidence, correct, weight = 1 } of answers) {
     const bin = Math.min(BINS - 1, Math.floor(confidence * BINS))
-    const { total, gap } = bins.get(bin) ?? { total: 0, gap: 0 }
-    bins.set(bin, { total: total + weight, gap: gap + weight * (confidence - correct) })
-    all += weight
+    gaps[bin] = at(gaps, bin) + weight * (confidence - correct)
   }
-  return all === 0 ? Number.NaN : [...bins.values()].reduce((sum, { gap }) => sum + Math.abs(gap), 0) / all
+  return sum(gaps.map(Math.abs)) / sum(answers.map(({ weight = 1 }) => weight))
 }
 
 /** Mean negative log-likelihood of what was right and wrong. NaN without answers. */
 export function logLoss(answers: readonly JudgedAnswer[]): number {
-  const all = answers.reduce((sum, { weight = 1 }) => sum + weight, 0)
   const lossOf = ({ confidence, correct, weight = 1 }: JudgedAnswer): number =>
     -weight * Math.log(Math.max(Number.MIN_VALUE, correct ? confidence : 1 - confidence))
-  return all === 0 ? Number.NaN : answers.reduce((sum, answer) => sum + lossOf(answer), 0) / all
+  return sum(answers.map(lossOf)) / sum(answers.map(({ weight = 1 }) => weight))
 }
 
 /** Largest share of answers, most confident first, with at most this share of wrong ones. */
