@@ -35,17 +35,21 @@ export async function readDataset(file: string, { answerable = true, keepPassage
   return { questions, ...read }
 }
 
-/** The valid passages of a file, and those of each title; both in the order of the file. */
+/** The valid passages of a file, and those of each title; both in the order of the file. The others are its problems. */
 export async function readCorpus(file: string) {
   const { readPassageFile } = await import('../../index/read/read.ts')
+  const problems = new ProblemLog()
   const passages: Passage[] = []
   const byTitle = new Map<string, Passage[]>()
   for await (const item of readPassageFile(file)) {
-    if (!('passage' in item)) continue
+    if ('reason' in item) {
+      problems.add(`passage that cannot be used (${item.reason.replaceAll('_', ' ')})`, `line ${item.line}`)
+      continue
+    }
     passages.push(item.passage)
     keptOrMade(byTitle, item.passage.title, () => []).push(item.passage)
   }
-  return { passages, byTitle }
+  return { passages, byTitle, problems: problems.list() }
 }
 
 /** Normalised key of a question: ignores case, spaces and a final question mark. */
@@ -154,6 +158,7 @@ function parseQuestion(
   if (contexts !== undefined && !isContexts.Check(contexts)) return 'ctxs that are not passages'
   const passages = contexts?.filter(({ text }) => text.trim() !== '')
   if (passages?.length !== contexts?.length) notes.push('passage without text')
+  if (passages?.some(({ score }) => !Number.isFinite(Number(score ?? 0)))) notes.push('passage whose score is no number')
   return {
     id: typeof id === 'string' || typeof id === 'number' ? String(id) : at,
     question,
