@@ -1,5 +1,3 @@
-import { at, sum } from '../../base/at.ts'
-
 /** Area under the ROC curve: how often a positive scores above a negative, ties half (Mann-Whitney). NaN if one group is empty. */
 export function auroc(positives: readonly number[], negatives: readonly number[]): number {
   if (positives.length === 0 || negatives.length === 0) return Number.NaN
@@ -60,19 +58,24 @@ const BINS = 10
  * and its share of right answers, weighed by its size (Guo et al. 2017). NaN without answers.
  */
 export function calibrationError(answers: readonly JudgedAnswer[]): number {
-  const gaps = new Array<number>(BINS).fill(0)
+  const gaps = new Map<number, number>()
   for (const { confidence, correct, weight = 1 } of answers) {
     const bin = Math.min(BINS - 1, Math.floor(confidence * BINS))
-    gaps[bin] = at(gaps, bin) + weight * (confidence - correct)
+    gaps.set(bin, (gaps.get(bin) ?? 0) + weight * (confidence - correct))
   }
-  return sum(gaps.map(Math.abs)) / sum(answers.map(({ weight = 1 }) => weight))
+  return [...gaps.values()].reduce((sum, gap) => sum + Math.abs(gap), 0) / weightOf(answers)
+}
+
+/** Weight of all answers. */
+function weightOf(answers: readonly JudgedAnswer[]): number {
+  return answers.reduce((sum, { weight = 1 }) => sum + weight, 0)
 }
 
 /** Mean negative log-likelihood of what was right and wrong. NaN without answers. */
 export function logLoss(answers: readonly JudgedAnswer[]): number {
   const lossOf = ({ confidence, correct, weight = 1 }: JudgedAnswer): number =>
     -weight * Math.log(Math.max(Number.MIN_VALUE, correct ? confidence : 1 - confidence))
-  return sum(answers.map(lossOf)) / sum(answers.map(({ weight = 1 }) => weight))
+  return answers.reduce((sum, answer) => sum + lossOf(answer), 0) / weightOf(answers)
 }
 
 /** Largest share of answers, most confident first, with at most this share of wrong ones. */
