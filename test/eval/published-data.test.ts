@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { createReaderClient } from '../../eval/client/reader.ts'
+import { createReaderClient, type ReaderClient } from '../../eval/client/reader.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
 import { readRunOf } from '../../eval/tasks/runs.ts'
 import { taskOptions } from '../../eval/run/options.ts'
@@ -17,7 +17,7 @@ import { ralm } from '../../eval/tasks/ralm/task.ts'
 import { articlesWithQuestions } from '../../eval/tasks/zeroscrolls/read.ts'
 import { zeroscrolls } from '../../eval/tasks/zeroscrolls/task.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
-import { preparedItems } from '../helpers/prepared-task.ts'
+import { preparedItems, spellingClient } from '../helpers/prepared-task.ts'
 
 const PARQUET = 'test/fixtures/datasets'
 const ALONE = { methods: 'decoder-only' }
@@ -202,4 +202,19 @@ await t.test("a row that is skipped counts among Giraffe's six of a question", a
     items.map(({ id }) => id),
     ['question 1, answer start, question at the start', 'question 1, answer anywhere, question at the start'],
   )
+})
+
+await t.test('in-context classes without an example leave no place of the demonstrations empty', async (t) => {
+  const labelled = (...pairs: string[]) => pairs.map((pair) => ({ text: pair, label: pair.slice(0, 1) }))
+  const test = await file('test-labels.jsonl', labelled('b2', 'c1'))
+  const drawn = async (train: readonly unknown[]) => {
+    const client = { ...spellingClient(), reader: { score: () => Promise.resolve([[-1], [-2], [-3]]) } } as unknown as ReaderClient
+    const given = { test, train: await file('train-labels.jsonl', train), decoderShots: '1', encoderShots: '2', oracle: '0', seeds: '0' }
+    const { items, ask } = await preparedItems(icl, { ...given, textField: 'text', labelField: 'label' }, client)
+    const [item] = items
+    const [answer] = await ask(item ?? { id: '', groups: {} })
+    return answer?.demonstrations?.length
+  }
+  t.equal(await drawn(labelled('a1', 'a2', 'b1', 'b3', 'c1')), 3, 'the only c is a test item')
+  await t.rejects(drawn(labelled('b2', 'c1')), { code: 'unprocessable', message: /No training example is left/ })
 })
