@@ -8,17 +8,14 @@ export function parseJson(text: string): unknown {
 
 /** Control characters, which would break a line or command the terminal. */
 const CONTROLS = /[\p{Cc}\p{Zl}\p{Zp}]/gu
-const SHORT: ReadonlyMap<string, string> = new Map([
-  ['\n', '\\n'],
-  ['\r', '\\r'],
-  ['\t', '\\t'],
-])
 
 /** A text with its control characters written as in JSON; a JSON text keeps its value. @param kept those that stay */
 export function legible(text: string, kept = '\n\t'): string {
-  return text.replace(CONTROLS, (one) =>
-    kept.includes(one) ? one : (SHORT.get(one) ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`),
-  )
+  return text.replace(CONTROLS, (one) => {
+    const escaped = JSON.stringify(one).slice(1, -1)
+    if (kept.includes(one) || escaped !== one) return kept.includes(one) ? one : escaped
+    return `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
 }
 
 /** Whether a value is an object of JSON: no list, not null. */

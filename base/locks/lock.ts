@@ -40,14 +40,13 @@ export interface Lock {
  */
 export async function takeLock(folder: string, waitMs: number, signal?: AbortSignal): Promise<Lock | undefined> {
   const applicant = await enter(folder)
+  let isTaken = false
   try {
-    if (await applicant.hasTurn(waitMs, signal)) return applicant
-  } catch (error) {
-    await applicant.release()
-    throw error
+    isTaken = await applicant.hasTurn(waitMs, signal)
+  } finally {
+    if (!isTaken) await applicant.release()
   }
-  await applicant.release()
-  return undefined
+  return isTaken ? applicant : undefined
 }
 
 /** Runs work while a lock is held. @returns undefined if the lock was not free */

@@ -61,29 +61,29 @@ export class Machine {
     return bytes
   }
 
+  /** A value of `count` bytes. */
+  #read<T>(count: number, get: (view: DataView, start: number) => T): T {
+    const start = this.#advance(count)
+    return get(this.#view, start)
+  }
+
   u8(): number {
-    const start = this.#advance(1)
-    return this.#view.getUint8(start)
+    return this.#read(1, (view, start) => view.getUint8(start))
   }
   u16(): number {
-    const start = this.#advance(2)
-    return this.#view.getUint16(start, true)
+    return this.#read(2, (view, start) => view.getUint16(start, true))
   }
   u32(): number {
-    const start = this.#advance(4)
-    return this.#view.getUint32(start, true)
+    return this.#read(4, (view, start) => view.getUint32(start, true))
   }
   i32(): number {
-    const start = this.#advance(4)
-    return this.#view.getInt32(start, true)
+    return this.#read(4, (view, start) => view.getInt32(start, true))
   }
   f64(): number {
-    const start = this.#advance(8)
-    return this.#view.getFloat64(start, false)
+    return this.#read(8, (view, start) => view.getFloat64(start, false))
   }
   u64(): number {
-    const start = this.#advance(8)
-    const value = this.#view.getBigUint64(start, true)
+    const value = this.#read(8, (view, start) => view.getBigUint64(start, true))
     return value > BigInt(Number.MAX_SAFE_INTEGER) ? this.fail(`has the length ${value}`) : Number(value)
   }
 

@@ -26,7 +26,7 @@ import { spread } from '../../eval/datasets/question-set.ts'
 import { readDataset } from '../../eval/datasets/read.ts'
 import { demoCorpus, questionFile } from '../../eval/datasets/shipped.ts'
 import { bestOver, exactMatch } from '../../eval/metrics/answer.ts'
-import { benchOptions, machine, measureLimits, quantile } from '../measure.ts'
+import { benchOptions, measureLimits, printHeading, quantile } from '../measure.ts'
 import { goldensPart, type PartOptions, type PartResult, zeroKeysPart } from '../../test/inference/provider-outputs.ts'
 import { stageLines } from './stages.ts'
 import { buildShape, makeShape, SHAPE_NAMES, WEIGHT_BYTES } from './whole-shape.ts'
@@ -147,9 +147,7 @@ async function run(): Promise<boolean> {
   await mkdir(keep === '' ? options.text('folder') : keep, { recursive: true })
   const home = keep === '' ? await mkdtemp(join(options.text('folder'), 'cepe-proof-')) : resolve(keep)
   try {
-    process.stdout.write(
-      `# Proof on ${provider.name}, ${new Date().toISOString().slice(0, 10)}\n\n${machine(options.integer('threads'))}\n`,
-    )
+    printHeading(`Proof on ${provider.name}`, options.integer('threads'))
     let ok = true
     for (const dtype of dtypes) for (const part of parts) ok = (await runPart(part, dtype, { home, provider })) && ok
     return ok

@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { at, sum } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { seededRandom } from '../../base/random.ts'
 import { type Calibration, type Quality, SIGNALS, type Signals } from '../../src/rag/calibration.ts'
@@ -62,7 +62,7 @@ function examplesOf(answers: readonly JudgedSignals[], share: number | null, ask
     if (share === null || asked.answerable === 0 || asked.unanswerable === 0) return 1
     return answerable ? (1 - share) / asked.answerable : share / asked.unanswerable
   }
-  const total = answers.reduce((sum, answer) => sum + weightOf(answer), 0)
+  const total = sum(answers.map(weightOf))
   const random = seededRandom('folds', 0)
   const groups = [...new Set(answers.map(({ group }) => group))]
     .map((group) => ({ group, order: random() }))
@@ -114,8 +114,8 @@ export function fitLogistic(examples: readonly Example[], l2: number) {
   const design = examples.map((example) => ({ ...example, row: [1, ...standardised(example.row)] }))
   const penalty = (i: number): number => (i === 0 ? 0 : l2)
   const loss = (theta: readonly number[]): number =>
-    design.reduce((sum, { row, label, weight }) => sum + weight * crossEntropy(dot(row, theta), label), 0) +
-    theta.reduce((sum, value, i) => sum + (penalty(i) / 2) * value ** 2, 0)
+    sum(design.map(({ row, label, weight }) => weight * crossEntropy(dot(row, theta), label))) +
+    sum(theta.map((value, i) => (penalty(i) / 2) * value ** 2))
 
   let theta: number[] = columns(width + 1, () => 0)
   let current = loss(theta)
@@ -141,51 +141,33 @@ export function fitLogistic(examples: readonly Example[], l2: number) {
 
 /** The probability of label 1 for a row: 1 / (1 + exp(-(bias + sum_i weights[i] (row[i] - means[i]) / scales[i]))). */
 export function predict({ bias, means, scales, weights }: ReturnType<typeof fitLogistic>, row: readonly number[]): number {
-  return sigmoid(row.reduce((sum, value, i) => sum + (at(weights, i) * (value - at(means, i))) / at(scales, i), bias))
+  return sigmoid(bias + sum(row.map((value, i) => (at(weights, i) * (value - at(means, i))) / at(scales, i))))
 }
 
 function derivatives(examples: readonly Example[], theta: readonly number[], penalty: (i: number) => number) {
-  const size = theta.length
-  const gradient = theta.map((value, i) => penalty(i) * value)
+  const slopes = examples.map(({ row, label, weight }) => {
+    const p = sigmoid(dot(row, theta))
+    return { row, error: weight * (p - label), curvature: weight * p * (1 - p) }
+  })
+  const total = (of: (slope: (typeof slopes)[number]) => number): number => sum(slopes.map(of))
+  const gradient = theta.map((value, i) => penalty(i) * value + total(({ row, error }) => error * at(row, i)))
   // The bias has no penalty; a tiny one keeps the matrix regular if all labels are equal.
-  const hessian = columns(size, (i) => columns(size, (j) => (i === j ? penalty(i) + CONVERGED : 0)))
-  for (const { row: x, label, weight } of examples) {
-    const p = sigmoid(dot(x, theta))
-    const error = weight * (p - label)
-    const curvature = weight * p * (1 - p)
-    for (let i = 0; i < size; i++) {
-      const row = at(hessian, i)
-      gradient[i] = at(gradient, i) + error * at(x, i)
-      for (let j = 0; j < size; j++) row[j] = at(row, j) + curvature * at(x, i) * at(x, j)
-    }
-  }
+  const diagonal = (i: number, j: number): number => (i === j ? penalty(i) + CONVERGED : 0)
+  const hessian = theta.map((_, i) =>
+    theta.map((_, j) => diagonal(i, j) + total(({ row, curvature }) => curvature * at(row, i) * at(row, j))),
+  )
   return { gradient, hessian }
 }
 
-/** Solves matrix x = vector by Gaussian elimination with row exchange. */
+/** Solves matrix x = vector by Gauss-Jordan elimination; the matrix is positive definite, and needs no exchange of rows. */
 function solve(matrix: readonly (readonly number[])[], vector: readonly number[]): number[] {
-  const rows = matrix.map((row, i) => [...row, at(vector, i)])
-  const size = rows.length
-  for (let column = 0; column < size; column++) {
-    let pivot = column
-    for (let i = column + 1; i < size; i++) if (Math.abs(at(at(rows, i), column)) > Math.abs(at(at(rows, pivot), column))) pivot = i
-    const chosen = at(rows, pivot)
-    rows[pivot] = at(rows, column)
-    rows[column] = chosen
-    for (let i = column + 1; i < size; i++) {
-      const row = at(rows, i)
-      const factor = at(row, column) / at(chosen, column)
-      for (let j = column; j <= size; j++) row[j] = at(row, j) - factor * at(chosen, j)
-    }
+  let rows = matrix.map((row, i) => [...row, at(vector, i)])
+  for (let column = 0; column < vector.length; column++) {
+    const pivot = at(at(rows, column), column)
+    const chosen = at(rows, column).map((value) => value / pivot)
+    rows = rows.map((row, i) => (i === column ? chosen : row.map((value, j) => value - at(row, column) * at(chosen, j))))
   }
-  const solution: number[] = columns(size, () => 0)
-  for (let i = size - 1; i >= 0; i--) {
-    const row = at(rows, i)
-    let left = at(row, size)
-    for (let j = i + 1; j < size; j++) left -= at(row, j) * at(solution, j)
-    solution[i] = left / at(row, i)
-  }
-  return solution
+  return rows.map((row) => at(row, vector.length))
 }
 
 function columns<T>(count: number, make: (i: number) => T): T[] {
@@ -193,12 +175,11 @@ function columns<T>(count: number, make: (i: number) => T): T[] {
 }
 
 function weighedMean(examples: readonly Example[], value: (row: readonly number[]) => number): number {
-  const total = examples.reduce((sum, { weight }) => sum + weight, 0)
-  return examples.reduce((sum, { row, weight }) => sum + weight * value(row), 0) / total
+  return sum(examples.map(({ row, weight }) => weight * value(row))) / sum(examples.map(({ weight }) => weight))
 }
 
 function dot(a: readonly number[], b: readonly number[]): number {
-  return a.reduce((sum, value, i) => sum + value * at(b, i), 0)
+  return sum(a.map((value, i) => value * at(b, i)))
 }
 
 function sigmoid(z: number): number {

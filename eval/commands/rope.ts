@@ -3,7 +3,7 @@ import { closing } from '../../base/files.ts'
 import { parseRopeOption } from '../../models/blocks/rope-option.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadConfig } from '../../src/config.ts'
-import { figure, heading, list, table, text } from '../report/blocks.ts'
+import { figure, heading, list, number, table, text } from '../report/blocks.ts'
 import { linesOver, type LinePoint } from '../report/lines.ts'
 import { writeReport } from '../report/report.ts'
 import { lengthOf } from '../tasks/language/score.ts'
@@ -104,12 +104,6 @@ function byKind(points: readonly LinePoint[], unit: string, digits: number) {
   const kinds = [...new Set(points.map(({ series }) => series))]
   return table(
     ['basis', ...xs.map((x) => `${x} ${unit}`)],
-    kinds.map((kind) => [
-      kind,
-      ...xs.map((x) => {
-        const point = points.find((candidate) => candidate.series === kind && candidate.x === x)
-        return point === undefined || Number.isNaN(point.y) ? '-' : point.y.toFixed(digits)
-      }),
-    ]),
+    kinds.map((kind) => [kind, ...xs.map((x) => number(points.find((point) => point.series === kind && point.x === x)?.y ?? NaN, digits))]),
   )
 }

@@ -4,7 +4,7 @@ import { keptOrMade } from '../../base/at.ts'
 import type { Passage } from '../../index/contract.ts'
 import { isExact, isObject, parseJson } from '../../base/json.ts'
 import { type Dataset, describeProblem, type EvalPassage, type EvalQuestion, ProblemLog } from './question-set.ts'
-import { invalidDataset, readItems, readRecords } from './records.ts'
+import { invalidDataset, readItems } from './records.ts'
 
 export interface ReadOptions {
   /** False: the questions have no answer in the corpus, and need none in the file. null: those without an answer in the file. */
@@ -35,17 +35,21 @@ export async function readDataset(file: string, { answerable = true, keepPassage
   return { questions, ...read }
 }
 
-/** The valid passages of a file, and those of each title; both in the order of the file. */
+/** The valid passages of a file, and those of each title; both in the order of the file. The others are its problems. */
 export async function readCorpus(file: string) {
   const { readPassageFile } = await import('../../index/read/read.ts')
+  const problems = new ProblemLog()
   const passages: Passage[] = []
   const byTitle = new Map<string, Passage[]>()
   for await (const item of readPassageFile(file)) {
-    if (!('passage' in item)) continue
+    if ('reason' in item) {
+      problems.add(`passage that cannot be used (${item.reason.replaceAll('_', ' ')})`, `line ${item.line}`)
+      continue
+    }
     passages.push(item.passage)
     keptOrMade(byTitle, item.passage.title, () => []).push(item.passage)
   }
-  return { passages, byTitle }
+  return { passages, byTitle, problems: problems.list() }
 }
 
 /** Normalised key of a question: ignores case, spaces and a final question mark. */
@@ -58,15 +62,22 @@ export function sameQuestion(question: string): string {
     .trim()
 }
 
-/** Retrieved passages by question, from a file with `ctxs` or `docs`. */
-export async function readPassages(file: string, keepPassages: number): Promise<ReadonlyMap<string, readonly EvalPassage[]>> {
+/** Retrieved passages by question, from a file with `ctxs` or `docs`; the last ones of a question count. */
+export async function readPassages(file: string, keepPassages: number) {
   const byQuestion = new Map<string, readonly EvalPassage[]>()
-  for await (const { at, value } of readRecords(file)) {
-    const question = parseQuestion(value, at, { answerable: false, keepPassages })
-    if (typeof question !== 'string' && question.passages) byQuestion.set(sameQuestion(question.question), question.passages)
-  }
-  if (byQuestion.size === 0) throw invalidDataset(`${file} has no question with passages (ctxs or docs).`)
-  return byQuestion
+  const { problems } = await readItems(file, 'no question with passages (ctxs or docs).', (value, at, problems) => {
+    const notes: string[] = []
+    const question = parseQuestion(value, at, { answerable: false, keepPassages }, notes)
+    if (typeof question === 'string') return question
+    for (const note of notes) problems.add(note, at, 'kept')
+    const { passages } = question
+    if (passages === undefined) return 'question without passages'
+    const key = sameQuestion(question.question)
+    if (byQuestion.has(key)) problems.add('question whose earlier passages are not used', at, 'kept')
+    byQuestion.set(key, passages)
+    return passages
+  })
+  return { byQuestion, problems }
 }
 
 /**
@@ -131,7 +142,7 @@ function parseQuestion(
   value: unknown,
   at: string,
   { answerable: wanted, keepPassages }: Required<ReadOptions>,
-  notes: string[] = [],
+  notes: string[],
 ): EvalQuestion | string {
   if (!isObject(value)) return value === undefined ? 'not valid JSON' : 'not an object'
   const record: Record<string, unknown> = isTriviaQa.Check(value)
@@ -154,6 +165,7 @@ function parseQuestion(
   if (contexts !== undefined && !isContexts.Check(contexts)) return 'ctxs that are not passages'
   const passages = contexts?.filter(({ text }) => text.trim() !== '')
   if (passages?.length !== contexts?.length) notes.push('passage without text')
+  if (passages?.some(({ score }) => !Number.isFinite(Number(score ?? 0)))) notes.push('passage whose score is no number')
   return {
     id: typeof id === 'string' || typeof id === 'number' ? String(id) : at,
     question,

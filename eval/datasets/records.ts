@@ -114,12 +114,14 @@ export interface ItemsFile<Item> extends Required<ReadFile> {
 export async function readItems<Item extends object>(
   file: string,
   wanted: string | ((problems: ProblemLog) => string),
-  itemOf: (value: unknown, at: string, problems: ProblemLog) => Item | string | undefined,
+  itemOf: (value: unknown, at: string, problems: ProblemLog, index: number) => Item | string | undefined,
 ): Promise<ItemsFile<Item>> {
   const problems = new ProblemLog()
   const items: Item[] = []
+  let count = 0
   for await (const { at, value } of readRecords(file)) {
-    const item = halfPairIn(value) === undefined ? itemOf(value, at, problems) : 'half of a surrogate pair'
+    const index = count++
+    const item = halfPairIn(value) === undefined ? itemOf(value, at, problems, index) : 'half of a surrogate pair'
     if (typeof item === 'string') problems.add(item, at)
     else if (item !== undefined) items.push(item)
   }

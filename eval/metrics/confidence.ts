@@ -58,23 +58,24 @@ const BINS = 10
  * and its share of right answers, weighed by its size (Guo et al. 2017). NaN without answers.
  */
 export function calibrationError(answers: readonly JudgedAnswer[]): number {
-  const bins = new Map<number, { total: number; gap: number }>()
-  let all = 0
+  const gaps = new Map<number, number>()
   for (const { confidence, correct, weight = 1 } of answers) {
     const bin = Math.min(BINS - 1, Math.floor(confidence * BINS))
-    const { total, gap } = bins.get(bin) ?? { total: 0, gap: 0 }
-    bins.set(bin, { total: total + weight, gap: gap + weight * (confidence - correct) })
-    all += weight
+    gaps.set(bin, (gaps.get(bin) ?? 0) + weight * (confidence - correct))
   }
-  return all === 0 ? Number.NaN : [...bins.values()].reduce((sum, { gap }) => sum + Math.abs(gap), 0) / all
+  return [...gaps.values()].reduce((sum, gap) => sum + Math.abs(gap), 0) / weightOf(answers)
+}
+
+/** Weight of all answers. */
+function weightOf(answers: readonly JudgedAnswer[]): number {
+  return answers.reduce((sum, { weight = 1 }) => sum + weight, 0)
 }
 
 /** Mean negative log-likelihood of what was right and wrong. NaN without answers. */
 export function logLoss(answers: readonly JudgedAnswer[]): number {
-  const all = answers.reduce((sum, { weight = 1 }) => sum + weight, 0)
   const lossOf = ({ confidence, correct, weight = 1 }: JudgedAnswer): number =>
     -weight * Math.log(Math.max(Number.MIN_VALUE, correct ? confidence : 1 - confidence))
-  return all === 0 ? Number.NaN : answers.reduce((sum, answer) => sum + lossOf(answer), 0) / all
+  return answers.reduce((sum, answer) => sum + lossOf(answer), 0) / weightOf(answers)
 }
 
 /** Largest share of answers, most confident first, with at most this share of wrong ones. */

@@ -49,9 +49,9 @@ export function figure(name: string, caption: string, spec: TopLevelSpec): Figur
   return { kind: 'figure', name, caption, spec }
 }
 
-/** A number as text, or `none` if it is NaN. */
-export function number(value: number, digits: number, none = '-'): string {
-  return Number.isNaN(value) ? none : value.toFixed(digits)
+/** A number as text, or `-` if it is NaN. */
+export function number(value: number, digits: number): string {
+  return Number.isNaN(value) ? '-' : value.toFixed(digits)
 }
 
 /** Escapes Markdown markup, addresses, in which other escapes would count, and line breaks, which would end a table row. */

@@ -136,11 +136,18 @@ export async function openRun<R extends Pick<TaskRecord, 'id'>>(
   const lock = await takeLock(path.join(folder, WRITER), 0)
   if (lock === undefined)
     throw new CodedError('conflict', `Another evaluation is writing into ${folder}: wait for it, or choose another folder with --out.`)
+  const predictions = path.join(folder, PREDICTIONS_FILE)
   let file: FileHandle | undefined
   try {
-    file = await open(path.join(folder, PREDICTIONS_FILE), 'a+')
-    const records = await startedOrResumed(folder, file, manifest, format)
-    return { records, writer: recordWriter<R>(file, lock) }
+    file = await open(predictions, 'a+')
+    const stored = await storedRun(folder, manifest, format)
+    const stray = `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`
+    if (stored === undefined && (await file.stat()).size > 0) throw new CodedError('run_invalid', stray)
+    const now = { at: manifest.started_at, index_version: indexVersion(manifest.subject) }
+    const written = stored ? { ...stored.manifest, resumed: [...stored.manifest.resumed, now] } : manifest
+    await writeFileDurably(path.join(folder, MANIFEST_FILE), `${JSON.stringify(sealed(written), null, 2)}\n`)
+    if (stored) await file.truncate((await readRegular(predictions)).lastIndexOf('\n') + 1)
+    return { records: stored?.records ?? [], writer: recordWriter<R>(file, lock) }
   } catch (error) {
     await file?.close()
     await lock.release()
@@ -162,31 +169,6 @@ export async function storedRun<R extends Pick<TaskRecord, 'id'>>(
   const changed = difference(stored.manifest.subject, manifest.subject)
   if (changed === undefined) return stored
   throw new CodedError('run_mismatch', `${folder} holds a run with another ${changed}: choose another folder with --out, or remove it.`)
-}
-
-/** Writes the manifest of a new run, or when the stored one is resumed. @returns the stored records */
-async function startedOrResumed<R extends Pick<TaskRecord, 'id'>>(
-  folder: string,
-  file: FileHandle,
-  manifest: RunManifest,
-  format: RunFormat<RunManifest, R>,
-): Promise<readonly R[]> {
-  const predictions = path.join(folder, PREDICTIONS_FILE)
-  const stored = await storedRun(folder, manifest, format)
-  if (stored === undefined) {
-    const stray = `${predictions} has answers, but there is no ${MANIFEST_FILE} next to it: choose another folder with --out.`
-    if ((await file.stat()).size > 0) throw new CodedError('run_invalid', stray)
-    await writeManifest(folder, manifest)
-    return []
-  }
-  const resumed = [...stored.manifest.resumed, { at: manifest.started_at, index_version: indexVersion(manifest.subject) }]
-  await writeManifest(folder, { ...stored.manifest, resumed })
-  await file.truncate((await readRegular(predictions)).lastIndexOf('\n') + 1)
-  return stored.records
-}
-
-function writeManifest(folder: string, manifest: RunManifest): Promise<void> {
-  return writeFileDurably(path.join(folder, MANIFEST_FILE), `${JSON.stringify(sealed(manifest), null, 2)}\n`)
 }
 
 function indexVersion(subject: object): number | null {

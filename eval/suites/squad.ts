@@ -4,12 +4,13 @@ import { at, present } from '../../base/at.ts'
 import { writeFileDurably } from '../../base/durable.ts'
 import { answerDocument, type DocumentServices } from '../../src/rag/document.ts'
 import type { AnswerClient } from '../client/client.ts'
-import { type EvalPassage, type EvalQuestion, spread } from '../datasets/question-set.ts'
+import { type EvalPassage, type EvalQuestion, ProblemLog, spread } from '../datasets/question-set.ts'
 import { readCorpus, readDataset } from '../datasets/read.ts'
 import { invalidDataset } from '../datasets/records.ts'
 import { bestOver, exactMatch, f1 } from '../metrics/answer.ts'
 import { answerFinder } from '../metrics/retrieval.ts'
 import { heading, text } from '../report/blocks.ts'
+import { problemBlock } from '../report/report.ts'
 import { estimateShare } from '../statistics/bootstrap.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
 import type { EvalRecord, StoredRun } from '../tasks/open-domain-qa/record.ts'
@@ -37,7 +38,7 @@ export const squad: Suite = {
   concurrency: CONCURRENCY,
   ks: ({ mode }) => (mode === 'decoder-only' ? [3, 5] : [5, 10, 20, 40]),
   measure: async ({ folder, work, services, client, mode, limit, ks, ask }) => {
-    const { answered, unanswered, isAnsweredBy, articleOf } = await realQuestions(folder, work, limit)
+    const { answered, unanswered, problems, isAnsweredBy, articleOf } = await realQuestions(folder, work, limit)
     const runs: StoredRun[] = []
     const sureness: [string[], SureAnswer[]][] = []
     for (const { name, retrieval, ks: ofRun, isEncoderAlone } of settings(ks, client.hasEncoder ?? false)) {
@@ -57,6 +58,7 @@ export const squad: Suite = {
     return {
       runs,
       lead: [
+        problemBlock(problems),
         heading(2, 'How sure the answers are'),
         text(
           'With the fewest passages of each retrieval. Where no passage has the answer, it is another one of the article (supplied), or those that were retrieved and do not contain it.',
@@ -86,15 +88,17 @@ type Answers = (passage: Pick<EvalPassage, 'id' | 'title' | 'text'>) => boolean
  * Writes the questions of `folder` (questions.jsonl with passage_id, passages.tsv) to files of `out`: each with its own passage, and some
  * with a passage of the same article that does not contain the answer.
  * @param most questions to be asked; undefined: all
- * @returns by question also whether a passage contains the answer, and all passages of its article as one text
+ * @returns the problems of both files; by question also whether a passage contains the answer, and all passages of its article as one text
  * @throws dataset_invalid if no question names a passage
  */
 export async function realQuestions(folder: string, out: string, most = Infinity) {
-  const { passages, byTitle } = await readCorpus(path.join(folder, 'passages.tsv'))
-  const { questions } = await readDataset(path.join(folder, 'questions.jsonl'))
+  const { passages, byTitle, problems: ofPassages } = await readCorpus(path.join(folder, 'passages.tsv'))
+  const { questions, problems: ofQuestions } = await readDataset(path.join(folder, 'questions.jsonl'))
+  const problems = new ProblemLog()
   const places = new Map(passages.map(({ id }, place) => [id, place]))
   const named = questions.flatMap((question) => {
     const place = places.get(question.goldPassage ?? '')
+    if (place === undefined) problems.add('question whose passage_id names no passage', question.id)
     return place === undefined ? [] : [{ question, place, own: at(passages, place), answers: answeredBy(question) }]
   })
   if (named.length === 0) throw invalidDataset(`${folder} has no question whose passage_id names a passage of passages.tsv.`)
@@ -108,6 +112,7 @@ export async function realQuestions(folder: string, out: string, most = Infinity
   await writeFileDurably(files.unanswered, spread(others, Math.ceil(UNANSWERED * Math.min(most, named.length))).join(''))
   return {
     ...files,
+    problems: [...ofPassages, ...ofQuestions, ...problems.list()],
     isAnsweredBy: new Map(named.map(({ question, answers }) => [question.question, answers])),
     articleOf: new Map(named.map(({ question, own: { title } }) => [question.question, { title, text: article(title) }])),
   }

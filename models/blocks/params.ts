@@ -1,7 +1,7 @@
 import type { Checkpoint, TensorInfo } from '../checkpoint/checkpoint.ts'
 import { invalid } from '../errors.ts'
 import { fusedMatmul, matMulNBits } from '../onnx/contrib.ts'
-import type { Graph, Value } from '../onnx/graph.ts'
+import type { Graph, Value, Weight } from '../onnx/graph.ts'
 import { add, cast, gather, gemm, matmul } from '../onnx/ops.ts'
 import { int8HeadProduct, int8Product, type Int8 } from './int8.ts'
 import type { BlockForm, MatrixForm, Precision } from './precision.ts'
@@ -81,24 +81,19 @@ export class Params {
   }
 
   #int8(use: Int8Use): Int8 {
-    const { values, scales } = int8Weights(this.checkpoint, this.#info('weight'), use)
-    return { values: this.graph.weight(values), scales: this.graph.weight(scales) }
+    return this.#parts(int8Weights(this.checkpoint, this.#info('weight'), use))
+  }
+
+  #parts<Part extends string>(weights: Readonly<Record<Part, Weight>>): Readonly<Record<Part, Value>> {
+    const values = Object.entries<Weight>(weights).map(([part, weight]) => [part, this.graph.weight(weight)])
+    return Object.fromEntries(values) as Record<Part, Value>
   }
 
   #blocks(x: Value, { bits, blockSize }: BlockForm, bias: Value | null): Value {
     const info = this.#info('weight')
     const [outSize = 0, inSize = 0] = info.shape
-    const weights = quantizedWeights(this.checkpoint, info, { bits, blockSize, scaleElem: this.precision.float })
-    const matrix = {
-      values: this.graph.weight(weights.values),
-      scales: this.graph.weight(weights.scales),
-      zeroPoints: this.graph.weight(weights.zeroPoints),
-      bits,
-      blockSize,
-      inSize,
-      outSize,
-    }
-    return matMulNBits(x, matrix, bias)
+    const parts = this.#parts(quantizedWeights(this.checkpoint, info, { bits, blockSize, scaleElem: this.precision.float }))
+    return matMulNBits(x, { ...parts, bits, blockSize, inSize, outSize }, bias)
   }
 
   #info(name: string): TensorInfo {

@@ -28,11 +28,6 @@ export function isTensorDtype(name: string): name is TensorDtype {
 
 /** Number of elements of a shape; 1 for a scalar; undefined if a dimension is not an integer >= 0, or the product exceeds 2^53 - 1. */
 export function elementCount(shape: readonly number[]): number | undefined {
-  let count = 1
-  for (const dim of shape) {
-    if (!Number.isSafeInteger(dim) || dim < 0) return undefined
-    count *= dim
-    if (!Number.isSafeInteger(count)) return undefined
-  }
-  return count
+  const count = shape.reduce((product, dim) => product * dim, 1)
+  return [...shape, count].every((size) => Number.isSafeInteger(size) && size >= 0) ? count : undefined
 }

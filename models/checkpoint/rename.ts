@@ -3,110 +3,107 @@ import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, ModernBert
 import { WEIGHT_DTYPES } from './dtype.ts'
 import type { TensorInfo } from './checkpoint.ts'
 
-type Shapes = Map<string, readonly number[]>
+/** A module with a weight of this shape and, where it has a bias, one number for each of the weight's rows. */
+type Module = readonly [name: string, shape: readonly number[], hasBias?: boolean]
 
-/** The tensors of one stack of LLaMA blocks: embeddings, layers, final norm. */
-function llamaTensors(shapes: Shapes, prefix: 'model' | 'encoder', config: LlamaConfig): void {
-  const { hiddenSize: d, intermediateSize: mlp, heads, kvHeads, headDim } = config
-  shapes.set(`${prefix}.embed_tokens.weight`, [config.vocabSize, d])
-  for (let layer = 0; layer < config.layers; layer++) {
-    const block = `${prefix}.layers.${layer}`
-    shapes.set(`${block}.input_layernorm.weight`, [d])
-    shapes.set(`${block}.self_attn.q_proj.weight`, [heads * headDim, d])
-    shapes.set(`${block}.self_attn.k_proj.weight`, [kvHeads * headDim, d])
-    shapes.set(`${block}.self_attn.v_proj.weight`, [kvHeads * headDim, d])
-    shapes.set(`${block}.self_attn.o_proj.weight`, [d, heads * headDim])
-    if (config.projectionBias) {
-      shapes.set(`${block}.self_attn.q_proj.bias`, [heads * headDim])
-      for (const part of ['k_proj', 'v_proj']) shapes.set(`${block}.self_attn.${part}.bias`, [kvHeads * headDim])
-    }
-    if (config.headNorms) for (const part of ['q_norm', 'k_norm']) shapes.set(`${block}.self_attn.${part}.weight`, [headDim])
-    shapes.set(`${block}.post_attention_layernorm.weight`, [d])
-    if (config.postNorms) for (const part of ['pre', 'post']) shapes.set(`${block}.${part}_feedforward_layernorm.weight`, [d])
-    shapes.set(`${block}.mlp.gate_proj.weight`, [mlp, d])
-    shapes.set(`${block}.mlp.up_proj.weight`, [mlp, d])
-    shapes.set(`${block}.mlp.down_proj.weight`, [d, mlp])
-  }
-  shapes.set(`${prefix}.norm.weight`, [d])
+/** Modules of each of the layers `from` to `to`, exclusive. */
+function inLayers(prefix: string, modules: readonly Module[], to: number, from = 0): Module[] {
+  const layers = Array.from({ length: to - from }, (_, i) => `${prefix}.${from + i}`)
+  return layers.flatMap((layer) => modules.map(([name, ...rest]): Module => [`${layer}.${name}`, ...rest]))
 }
 
-function cepeTensors(config: CepeConfig): Shapes {
-  const shapes: Shapes = new Map()
-  const { decoder } = config
-  llamaTensors(shapes, 'model', decoder)
-  if (!decoder.tieWordEmbeddings) shapes.set('lm_head.weight', [decoder.vocabSize, decoder.hiddenSize])
-  if (config.encoder === null) return shapes
-  llamaTensors(shapes, 'encoder', config.encoder)
-  const inner = decoder.heads * decoder.headDim
-  const keyed = decoder.kvHeads * decoder.headDim
-  for (let layer = decoder.layers - config.crossAttentionLayers; layer < decoder.layers; layer++) {
-    const block = `model.layers.${layer}.cross_attn`
-    shapes.set(`${block}.layernorm.weight`, [decoder.hiddenSize])
-    shapes.set(`${block}.q_proj.weight`, [inner, decoder.hiddenSize])
-    shapes.set(`${block}.k_proj.weight`, [keyed, config.encoder.hiddenSize])
-    shapes.set(`${block}.v_proj.weight`, [keyed, config.encoder.hiddenSize])
-    shapes.set(`${block}.o_proj.weight`, [decoder.hiddenSize, inner])
-  }
-  return shapes
+/** One stack of LLaMA blocks: embeddings, layers, final norm. */
+function llamaModules(prefix: 'model' | 'encoder', config: LlamaConfig): Module[] {
+  const { hiddenSize: d, intermediateSize: mlp, heads, kvHeads, headDim, projectionBias } = config
+  const [queries, keys] = [heads * headDim, kvHeads * headDim]
+  const layer: Module[] = [
+    ['input_layernorm', [d]],
+    ['self_attn.q_proj', [queries, d], projectionBias],
+    ['self_attn.k_proj', [keys, d], projectionBias],
+    ['self_attn.v_proj', [keys, d], projectionBias],
+    ['self_attn.o_proj', [d, queries]],
+    ...['q_norm', 'k_norm'].flatMap((name): Module[] => (config.headNorms ? [[`self_attn.${name}`, [headDim]]] : [])),
+    ['post_attention_layernorm', [d]],
+    ...['pre', 'post'].flatMap((place): Module[] => (config.postNorms ? [[`${place}_feedforward_layernorm`, [d]]] : [])),
+    ['mlp.gate_proj', [mlp, d]],
+    ['mlp.up_proj', [mlp, d]],
+    ['mlp.down_proj', [d, mlp]],
+  ]
+  return [[`${prefix}.embed_tokens`, [config.vocabSize, d]], ...inLayers(`${prefix}.layers`, layer, config.layers), [`${prefix}.norm`, [d]]]
 }
 
-function modernBertTensors({ vocabSize, hiddenSize: d, intermediateSize: mlp, layers }: ModernBertConfig): Shapes {
-  const shapes: Shapes = new Map()
-  shapes.set('embeddings.tok_embeddings.weight', [vocabSize, d])
-  shapes.set('embeddings.norm.weight', [d])
-  for (let layer = 0; layer < layers; layer++) {
-    const block = `layers.${layer}`
+function cepeModules({ decoder, encoder, crossAttentionLayers }: CepeConfig): Module[] {
+  const { hiddenSize: d, heads, kvHeads, headDim, layers } = decoder
+  const head: Module[] = decoder.tieWordEmbeddings ? [] : [['lm_head', [decoder.vocabSize, d]]]
+  const alone = [...llamaModules('model', decoder), ...head]
+  if (encoder === null) return alone
+  const cross: Module[] = [
+    ['cross_attn.layernorm', [d]],
+    ['cross_attn.q_proj', [heads * headDim, d]],
+    ['cross_attn.k_proj', [kvHeads * headDim, encoder.hiddenSize]],
+    ['cross_attn.v_proj', [kvHeads * headDim, encoder.hiddenSize]],
+    ['cross_attn.o_proj', [d, heads * headDim]],
+  ]
+  return [...alone, ...llamaModules('encoder', encoder), ...inLayers('model.layers', cross, layers, layers - crossAttentionLayers)]
+}
+
+function modernBertModules({ vocabSize, hiddenSize: d, intermediateSize: mlp, layers }: ModernBertConfig): Module[] {
+  const layer: Module[] = [
+    ['attn_norm', [d]],
+    ['attn.Wqkv', [3 * d, d]],
+    ['attn.Wo', [d, d]],
+    ['mlp_norm', [d]],
+    ['mlp.Wi', [2 * mlp, d]],
+    ['mlp.Wo', [d, mlp]],
+  ]
+  return [
+    ['embeddings.tok_embeddings', [vocabSize, d]],
+    ['embeddings.norm', [d]],
     // The first layer reads the embeddings, which are already normalised.
-    if (layer > 0) shapes.set(`${block}.attn_norm.weight`, [d])
-    shapes.set(`${block}.attn.Wqkv.weight`, [3 * d, d])
-    shapes.set(`${block}.attn.Wo.weight`, [d, d])
-    shapes.set(`${block}.mlp_norm.weight`, [d])
-    shapes.set(`${block}.mlp.Wi.weight`, [2 * mlp, d])
-    shapes.set(`${block}.mlp.Wo.weight`, [d, mlp])
-  }
-  shapes.set('final_norm.weight', [d])
-  return shapes
+    ...inLayers('layers', layer, layers).filter(([name]) => name !== 'layers.0.attn_norm'),
+    ['final_norm', [d]],
+  ]
 }
 
 /** Names of the two dense layers of a cross-encoder's head. */
 export const RERANKER_HEADS = { bert: ['pooler.dense', 'classifier'], roberta: ['classifier.dense', 'classifier.out_proj'] } as const
 
-function bertTensors(config: ContrieverConfig | RerankerConfig): Shapes {
-  const shapes: Shapes = new Map()
+function bertModules(config: ContrieverConfig | RerankerConfig): Module[] {
   const { hiddenSize: d, intermediateSize: mlp } = config
-  const dense = (name: string, rows: number, columns: number): void => {
-    shapes.set(`${name}.weight`, [rows, columns])
-    shapes.set(`${name}.bias`, [rows])
-  }
-  const layerNorm = (name: string): void => {
-    shapes.set(`${name}.weight`, [d])
-    shapes.set(`${name}.bias`, [d])
-  }
-  shapes.set('embeddings.word_embeddings.weight', [config.vocabSize, d])
-  shapes.set('embeddings.position_embeddings.weight', [config.firstPosition + config.window, d])
-  shapes.set('embeddings.token_type_embeddings.weight', [config.typeVocabSize, d])
-  layerNorm('embeddings.LayerNorm')
-  for (let layer = 0; layer < config.layers; layer++) {
-    const block = `encoder.layer.${layer}`
-    for (const projection of ['query', 'key', 'value']) dense(`${block}.attention.self.${projection}`, d, d)
-    dense(`${block}.attention.output.dense`, d, d)
-    layerNorm(`${block}.attention.output.LayerNorm`)
-    dense(`${block}.intermediate.dense`, mlp, d)
-    dense(`${block}.output.dense`, d, mlp)
-    layerNorm(`${block}.output.LayerNorm`)
-  }
-  if (config.architecture === 'reranker') {
-    const [inner, score] = RERANKER_HEADS[config.family]
-    dense(inner, d, d)
-    dense(score, 1, d)
-  }
-  return shapes
+  const layer: Module[] = [
+    ['attention.self.query', [d, d], true],
+    ['attention.self.key', [d, d], true],
+    ['attention.self.value', [d, d], true],
+    ['attention.output.dense', [d, d], true],
+    ['attention.output.LayerNorm', [d], true],
+    ['intermediate.dense', [mlp, d], true],
+    ['output.dense', [d, mlp], true],
+    ['output.LayerNorm', [d], true],
+  ]
+  const heads = config.architecture === 'reranker' ? RERANKER_HEADS[config.family] : []
+  return [
+    ['embeddings.word_embeddings', [config.vocabSize, d]],
+    ['embeddings.position_embeddings', [config.firstPosition + config.window, d]],
+    ['embeddings.token_type_embeddings', [config.typeVocabSize, d]],
+    ['embeddings.LayerNorm', [d], true],
+    ...inLayers('encoder.layer', layer, config.layers),
+    ...heads.map((name, i): Module => [name, [i === 0 ? d : 1, d], true]),
+  ]
+}
+
+function modulesOf(config: ModelConfig): Module[] {
+  if (config.architecture === 'cepe') return cepeModules(config)
+  return config.family === 'modern' ? modernBertModules(config) : bertModules(config)
 }
 
 /** The tensors required by the architecture: canonical name -> shape, matrices as [out, in]. */
 export function expectedTensors(config: ModelConfig): ReadonlyMap<string, readonly number[]> {
-  if (config.architecture === 'cepe') return cepeTensors(config)
-  return config.family === 'modern' ? modernBertTensors(config) : bertTensors(config)
+  return new Map(
+    modulesOf(config).flatMap(([name, shape, hasBias = false]) => [
+      [`${name}.weight`, shape] as const,
+      ...(hasBias ? [[`${name}.bias`, shape.slice(0, 1)] as const] : []),
+    ]),
+  )
 }
 
 /**

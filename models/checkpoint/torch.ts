@@ -136,11 +136,8 @@ function locateTensor(name: string, tensor: Tensor, file: WeightFile, entryOf: (
 const PICKLE_NAME = 'data.pkl'
 
 function readRoot(entries: ReadonlyMap<string, StoredEntry>, file: WeightFile): { root: string; pickle: StoredEntry } {
-  for (const [name, pickle] of entries) {
-    if (name === PICKLE_NAME || (name.endsWith(`/${PICKLE_NAME}`) && name.split('/').length === 2)) {
-      return { root: name.slice(0, -PICKLE_NAME.length), pickle }
-    }
-  }
+  const [name, pickle] = [...entries].find(([path]) => path.split('/').length <= 2 && path.split('/').at(-1) === PICKLE_NAME) ?? []
+  if (name !== undefined && pickle !== undefined) return { root: name.slice(0, -PICKLE_NAME.length), pickle }
   throw invalid(`${basename(file.path)} is a zip without ${PICKLE_NAME}, so not written by torch.save`, file.path)
 }
 

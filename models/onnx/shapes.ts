@@ -53,12 +53,6 @@ function broadcastDim(a: Dim, b: Dim, what: string): Dim {
   throw new GraphError(`${what}: sizes ${a} and ${b} do not broadcast`)
 }
 
-/** Axis `axis` of a shape padded with leading ones to `rank`. */
-function aligned(shape: Shape, rank: number, axis: number): Dim {
-  const own = axis - (rank - shape.length)
-  return own < 0 ? 1 : at(shape, own)
-}
-
 /** The product of sizes, of which some may be dynamic: `8*L`. */
 export function productOf(sizes: Shape): Dim {
   const named = sizes.filter((size) => typeof size === 'string')
@@ -68,8 +62,9 @@ export function productOf(sizes: Shape): Dim {
 
 /** Numpy broadcasting, aligned at the last dimension. */
 export function broadcast(a: Shape, b: Shape, what: string): Shape {
-  const rank = Math.max(a.length, b.length)
-  return Array.from({ length: rank }, (_, i) => broadcastDim(aligned(a, rank, i), aligned(b, rank, i), what))
+  const aligned = (shape: Shape, rank: number): Shape => [...new Array<Dim>(Math.max(0, rank - shape.length)).fill(1), ...shape]
+  const other = aligned(b, a.length)
+  return aligned(a, b.length).map((dim, i) => broadcastDim(dim, at(other, i), what))
 }
 
 /** Dimension at an axis, negative counted from the end. */

@@ -281,10 +281,20 @@ t.test('passages from another file are joined by question; too few are named', a
     { title: 't', text: '1' },
     { title: 't', text: '2' },
   ]
-  const byQuestion = await readPassages(
-    await file(t, 'p.jsonl', lines({ question: 'who is it', ctxs: passages }, { question: 'short', ctxs: passages.slice(1) })),
-    10,
-  )
+  const records = [
+    { question: 'who is it?', ctxs: [] },
+    { question: 'who is it', ctxs: [...passages, { text: ' ' }] },
+    { question: 'short', ctxs: passages.slice(1) },
+    { question: 'bare' },
+    'torn',
+  ]
+  const { byQuestion, problems } = await readPassages(await file(t, 'p.jsonl', lines(...records)), 10)
+  t.match(problems, [
+    { kind: 'passage without text', places: ['line 2'], effect: 'kept' },
+    { kind: 'question whose earlier passages are not used', places: ['line 2'], effect: 'kept' },
+    { kind: 'question without passages', places: ['line 4'], effect: 'skipped' },
+    { kind: 'not valid JSON', places: ['line 5'], effect: 'skipped' },
+  ])
   const joined = withPassages(questions, byQuestion, 2)
   t.same(
     joined.questions.map(({ question }) => question),

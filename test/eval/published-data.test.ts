@@ -2,7 +2,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { createReaderClient } from '../../eval/client/reader.ts'
+import { createReaderClient, type ReaderClient } from '../../eval/client/reader.ts'
+import { readDataset } from '../../eval/datasets/read.ts'
 import { readRunOf } from '../../eval/tasks/runs.ts'
 import { taskOptions } from '../../eval/run/options.ts'
 import { runTask } from '../../eval/run/run-task.ts'
@@ -11,9 +12,12 @@ import { VICUNA } from '../../eval/tasks/documents/generate.ts'
 import type { NeedleItem } from '../../eval/tasks/documents/needle.ts'
 import { icl } from '../../eval/tasks/icl/task.ts'
 import { lines } from '../../eval/tasks/lines/task.ts'
+import { lm } from '../../eval/tasks/lm/task.ts'
+import { ralm } from '../../eval/tasks/ralm/task.ts'
+import { articlesWithQuestions } from '../../eval/tasks/zeroscrolls/read.ts'
 import { zeroscrolls } from '../../eval/tasks/zeroscrolls/task.ts'
 import { builtFixture } from '../fixtures/built-fixture.ts'
-import { preparedItems } from '../helpers/prepared-task.ts'
+import { preparedItems, spellingClient } from '../helpers/prepared-task.ts'
 
 const PARQUET = 'test/fixtures/datasets'
 const ALONE = { methods: 'decoder-only' }
@@ -141,4 +145,76 @@ await t.test("NarrativeQA's own records wrap their texts", async (t) => {
   const options = { data: await file('story.jsonl', [record]), set: 'narrative_qa', encoderTokens: '0' }
   const { items } = await preparedItems(zeroscrolls, options)
   t.match(items, [{ example: { document: 'a long story', query: 'who?', answers: ['she', 'the woman'] } }])
+})
+
+await t.test('passages and contexts that a task leaves out are problems of its data', async (t) => {
+  const passages = path.join(dir, 'passages.tsv')
+  await writeFile(passages, `id\ttext\ttitle\n1\t${'word '.repeat(20)}\tA\n2\twithout a title\n1\tthe same id\tB\n`)
+  const left = [
+    { kind: 'passage that cannot be used (missing column)', count: 1, places: ['line 3'], effect: 'skipped' },
+    { kind: 'passage that cannot be used (duplicate id)', count: 1, places: ['line 4'], effect: 'skipped' },
+  ]
+  const sizes = { contexts: '1', contextTokens: '8', decoderTokens: '16' }
+  const full = { ...sizes, methods: 'full-context' }
+  t.same((await preparedItems(lm, { ...full, scoredTokens: '4', data: passages })).problems, left)
+  const questions = await file('of-passages.jsonl', [{ id: 'q', question: 'which word', answer: 'word', passage_id: '1' }])
+  t.same((await preparedItems(altqa, { ...ALONE, passages, questions, kinds: 'free-form', characters: '90' })).problems, left)
+  const { files } = await articlesWithQuestions(passages, questions)
+  t.same(files[0]?.problems, left)
+
+  const data = await file('contexts.jsonl', [
+    { text: 'x'.repeat(16), ctxs: [{ title: 'no text' }, { text: 'y'.repeat(8), score: '1.5' }] },
+    { text: 'x'.repeat(16), ctxs: [{ text: 'y'.repeat(8), score: 'high' }] },
+  ])
+  const { items, problems } = await preparedItems<{ contexts: unknown[] }>(ralm, { ...full, queryTokens: '4', data })
+  t.same(
+    items.map(({ id, contexts }) => [id, contexts]),
+    [['line 1', [{ ids: new Array(8).fill(121), score: 1.5 }]]],
+  )
+  t.same(problems, [
+    { kind: 'context without text or ids', count: 1, places: ['line 1'], effect: 'kept' },
+    { kind: 'context whose score is no number', count: 1, places: ['line 2'], effect: 'skipped' },
+  ])
+  const asked = await readDataset(
+    await file('scores.jsonl', [
+      {
+        question: 'who',
+        answer: 'Ada',
+        ctxs: [
+          { text: 'Ada', score: '2.5' },
+          { text: 'Bob', score: 'high' },
+        ],
+      },
+    ]),
+  )
+  t.same(
+    asked.questions[0]?.passages?.map(({ score }) => score),
+    [2.5, undefined],
+  )
+  t.match(asked.problems, [{ kind: 'passage whose score is no number', places: ['line 1'], effect: 'kept' }])
+})
+
+await t.test("a row that is skipped counts among Giraffe's six of a question", async (t) => {
+  const row = (document: string) => ({ conversations: [{ value: `${document}\nwho?` }, { value: 'Ada' }] })
+  const data = await file('torn.jsonl', [row('\ud800'), row('a'), { conversations: [] }, row('b')])
+  const { items } = await preparedItems(altqa, { ...ALONE, data })
+  t.same(
+    items.map(({ id }) => id),
+    ['question 1, answer start, question at the start', 'question 1, answer anywhere, question at the start'],
+  )
+})
+
+await t.test('in-context classes without an example leave no place of the demonstrations empty', async (t) => {
+  const labelled = (...pairs: string[]) => pairs.map((pair) => ({ text: pair, label: pair.slice(0, 1) }))
+  const test = await file('test-labels.jsonl', labelled('b2', 'c1'))
+  const drawn = async (train: readonly unknown[]) => {
+    const client = { ...spellingClient(), reader: { score: () => Promise.resolve([[-1], [-2], [-3]]) } } as unknown as ReaderClient
+    const given = { test, train: await file('train-labels.jsonl', train), decoderShots: '1', encoderShots: '2', oracle: '0', seeds: '0' }
+    const { items, ask } = await preparedItems(icl, { ...given, textField: 'text', labelField: 'label' }, client)
+    const [item] = items
+    const [answer] = await ask(item ?? { id: '', groups: {} })
+    return answer?.demonstrations?.length
+  }
+  t.equal(await drawn(labelled('a1', 'a2', 'b1', 'b3', 'c1')), 3, 'the only c is a test item')
+  await t.rejects(drawn(labelled('b2', 'c1')), { code: 'unprocessable', message: /No training example is left/ })
 })

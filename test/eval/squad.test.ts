@@ -1,5 +1,5 @@
 import t from 'tap'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { SearchResponse } from '../../src/rag/schema.ts'
 import type { AnswerClient } from '../../eval/client/client.ts'
@@ -44,6 +44,18 @@ t.test('each question has its own passage; some have another of the article that
   // The next passage holds the answer; Velm has no other, and all titles of Arl answer the last.
   t.strictSame(given(await linesOf(unanswered)), [['a', '3']])
   t.match(articleOf.get('where does the Arl rise'), { title: 'Arl', text: /rises[^]*\n\nIts mouth[^]*freezes/ })
+})
+
+t.test('what is left out of the files is told', async (t) => {
+  const folder = await written(t.testdir())
+  await appendFile(path.join(folder, 'passages.tsv'), '5\tno title\n')
+  await appendFile(path.join(folder, 'questions.jsonl'), '{"id":"d","question":"of 5","answer":"x","passage_id":"5"}\n{}\n')
+  const { problems } = await realQuestions(folder, path.join(folder, 'out'))
+  t.strictSame(problems, [
+    { kind: 'passage that cannot be used (missing column)', count: 1, places: ['line 6'], effect: 'skipped' },
+    { kind: 'no question', count: 1, places: ['line 5'], effect: 'skipped' },
+    { kind: 'question whose passage_id names no passage', count: 1, places: ['d'], effect: 'skipped' },
+  ])
 })
 
 t.test('without the passages that answer, titles and all', async (t) => {

@@ -38,7 +38,7 @@ async function prepare(options: TaskOptions, client: ReaderClient): Promise<Prep
 async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items' | 'files' | 'problems'>> {
   const passagesFile = options.text('passages') ?? demoCorpus()
   const dataset = await readDataset(options.text('questions') ?? questionFile('test.jsonl'))
-  const { passages: paragraphs } = await readCorpus(passagesFile)
+  const { passages: paragraphs, problems } = await readCorpus(passagesFile)
   const seed = options.integer('seed')
   const most = options.integer('items', 1)
   const kinds = options.words('kinds', KINDS)
@@ -57,7 +57,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
   if (items.length === 0) throw invalidDataset(message)
   const without = dataset.questions.length - found.length
   const unknown = { kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }
-  return { items, files: [await namedFile(passagesFile), dataset], problems: without > 0 ? [unknown] : [] }
+  return { items, files: [{ ...(await namedFile(passagesFile)), problems }, dataset], problems: without > 0 ? [unknown] : [] }
 }
 
 /** The passage of the question, with its first answer in it. */
@@ -150,9 +150,7 @@ const ROWS = 6
  */
 async function published(file: string, most: number): Promise<Pick<NeedleTask, 'items' | 'files'>> {
   const wanted = 'nothing to ask: wanted are Giraffe\'s {"conversations": [{"value"}, {"value"}]} records.'
-  let rows = 0
-  const read = await readItems(file, wanted, (value) => {
-    const index = rows++
+  const read = await readItems(file, wanted, (value, _at, _problems, index) => {
     if (index >= most * ROWS) return undefined
     if (!isRow.Check(value)) return 'no conversations with a prompt and an answer'
     return toItem(at(value.conversations, 0).value, at(value.conversations, 1).value, index)

@@ -3,7 +3,7 @@ import { type Figure, figure } from '../../report/blocks.ts'
 import { linesOver } from '../../report/lines.ts'
 import { askedInTurn, type PreparedTask, type TaskItem } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import type { TaskSummary } from '../../run/summary.ts'
+import type { GroupScores, TaskSummary } from '../../run/summary.ts'
 import { generateText, promptSizes, reachingEncoder } from './generate.ts'
 import { splitDocument } from '../../../src/text/document/plan-document.ts'
 
@@ -72,13 +72,16 @@ export function prepareNeedles(task: NeedleTask, options: TaskOptions, client: R
   }
 }
 
+/** The accuracy at each numeric value of a group that has items. */
+export function accuracyAt(scores: readonly GroupScores[], name: string): { readonly x: number; readonly y: number }[] {
+  return scores.flatMap(({ group, value, scores: { accuracy } }) =>
+    group === name && accuracy && accuracy.n > 0 ? { x: Number(value), y: accuracy.mean } : [],
+  )
+}
+
 /** Plots the accuracy of every setting over the numeric values of a group, which are `what`, one line per setting. */
 export function accuracyOver({ settings }: TaskSummary, group: string, what: string, title = group): Figure {
-  const points = settings.flatMap(({ setting, groups }) =>
-    groups
-      .filter((score) => score.group === group && (score.scores['accuracy']?.n ?? 0) > 0)
-      .map(({ value, scores }) => ({ series: setting, x: Number(value), y: scores['accuracy']?.mean ?? Number.NaN })),
-  )
+  const points = settings.flatMap(({ setting, groups }) => accuracyAt(groups, group).map((point) => ({ series: setting, ...point })))
   const spec = linesOver(points, { x: title, y: 'accuracy (%)', series: 'setting' }, { domain: [0, 100] })
   return figure('accuracy', `Accuracy over ${what}, one line per setting.`, spec)
 }

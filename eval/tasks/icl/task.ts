@@ -1,4 +1,5 @@
 import { at, present } from '../../../base/at.ts'
+import { CodedError } from '../../../base/errors.ts'
 import { isObject } from '../../../base/json.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
@@ -92,8 +93,8 @@ function settingsOf(options: TaskOptions) {
 }
 
 /**
- * Demonstrations of one test item, balanced over the classes: concatenated sets with one of each class in random order, truncated to
- * `count`. They are distinct within a class, unless it has too few. Depends on seed and item only.
+ * Demonstrations of one test item, balanced over the classes that have any: concatenated sets with one of each in random order, truncated to
+ * `count`. They are distinct within a class, unless it has too few. Depends on seed and item only. @throws unprocessable if there is none
  */
 function balancedDemonstrations(
   pool: readonly Labelled[],
@@ -102,15 +103,15 @@ function balancedDemonstrations(
   { seed, item }: { readonly seed: number; readonly item: string },
 ): Labelled[] {
   const random = seededRandom('icl', seed, item)
-  const sets = Math.ceil(count / labels.length)
-  const byClass = labels
-    .map((label) => pool.filter((example) => example.label === label && example.id !== item))
-    .filter((examples) => examples.length > 0)
-    .map((examples) => {
-      const drawn = sampleIndices(examples.length, sets, random).map((i) => at(examples, i))
-      while (drawn.length < sets) drawn.push(at(examples, Math.floor(random() * examples.length)))
-      return drawn
-    })
+  const classes = labels.map((label) => pool.filter((example) => example.label === label && example.id !== item))
+  const left = classes.filter((examples) => examples.length > 0)
+  if (left.length === 0 && count > 0) throw new CodedError('unprocessable', 'No training example is left: all are test items.')
+  const sets = Math.ceil(count / left.length)
+  const byClass = left.map((examples) => {
+    const drawn = sampleIndices(examples.length, sets, random).map((i) => at(examples, i))
+    while (drawn.length < sets) drawn.push(at(examples, Math.floor(random() * examples.length)))
+    return drawn
+  })
   const ordered = Array.from({ length: sets }, (_, i) =>
     sampleIndices(byClass.length, byClass.length, random).map((c) => at(at(byClass, c), i)),
   )

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { orThrow } from '../../../base/errors.ts'
 import { readRegular } from '../../../base/exists.ts'
+import type { ProblemLog } from '../../datasets/question-set.ts'
 import { readCorpus } from '../../datasets/read.ts'
 import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
 
@@ -44,15 +45,15 @@ export async function readTexts(file: string, tokenizer: Tokenizer, textField = 
   const named = await namedFile(file).catch((error: unknown) => {
     throw invalidDataset(`${file} cannot be read.`, error)
   })
-  if (isPassageFile(file)) return { ...named, texts: await articles(file, tokenizer), problems: [] }
+  if (isPassageFile(file)) return { ...named, ...(await articles(file, tokenizer)) }
   if (!/\.(jsonl?(\.gz)?|parquet)$/.test(file)) {
     const ids = tokenizer.encode(plainText(await readRegular(file), file), { bos: true })
     return { ...named, texts: [{ id: named.file, domain: named.file, ids }], problems: [] }
   }
   const wanted = 'no texts: wanted are {"text"} or {"ids"} lines, token_ids with prev_token_ids, a passage .tsv, or plain text.'
-  const { items: texts, problems } = await readItems(file, wanted, (record, at) => {
+  const { items: texts, problems } = await readItems(file, wanted, (record, at, problems) => {
     const value = withText(record, textField)
-    return (isText.Check(value) ? understood(value, at, tokenizer) : undefined) ?? 'no text or ids'
+    return isText.Check(value) ? understood(value, { at, problems }, tokenizer) : 'no text or ids'
   })
   return { ...named, texts, problems }
 }
@@ -81,13 +82,18 @@ function plainText(bytes: Uint8Array, file: string): string {
   return text
 }
 
-function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tokenizer): LanguageText | undefined {
+/** A record's text, or the problem for which it is skipped. */
+function understood(
+  value: Static<typeof TextSchema>,
+  { at, problems }: { readonly at: string; readonly problems: ProblemLog },
+  tokenizer: Tokenizer,
+): LanguageText | string {
   const ids = value.ids ?? value.token_ids ?? (value.text === undefined ? undefined : tokenizer.encode(value.text, { bos: true }))
-  if (ids === undefined || ids.length === 0) return undefined
-  const contexts = value.ctxs?.flatMap((context) => {
-    const inside = context.ids ?? (context.text === undefined ? [] : tokenizer.encode(context.text))
-    return inside.length === 0 ? [] : [{ ids: inside, score: Number(context.score ?? 0) }]
-  })
+  if (ids === undefined || ids.length === 0) return 'no text or ids'
+  const given = value.ctxs?.map(({ ids: own, text = '', score }) => ({ ids: own ?? tokenizer.encode(text), score: Number(score ?? 0) }))
+  if (given?.some(({ score }) => !Number.isFinite(score))) return 'context whose score is no number'
+  const contexts = given?.filter((context) => context.ids.length > 0)
+  if (contexts?.length !== given?.length) problems.add('context without text or ids', at, 'kept')
   return {
     id: String(value.id ?? at),
     domain: value.domain ?? 'all',
@@ -97,10 +103,13 @@ function understood(value: Static<typeof TextSchema>, at: string, tokenizer: Tok
   }
 }
 
-async function articles(file: string, tokenizer: Tokenizer): Promise<LanguageText[]> {
-  const { byTitle } = await readCorpus(file)
+async function articles(file: string, tokenizer: Tokenizer) {
+  const { byTitle, problems } = await readCorpus(file)
   const textOf = (passages: readonly { readonly text: string }[]) => passages.map(({ text }) => text).join('\n')
-  return [...byTitle].map(([title, passages]) => ({ id: title, domain: title, ids: tokenizer.encode(textOf(passages), { bos: true }) }))
+  const texts = [...byTitle].map(([title, passages]): LanguageText => {
+    return { id: title, domain: title, ids: tokenizer.encode(textOf(passages), { bos: true }) }
+  })
+  return { texts, problems }
 }
 
 /** Joins neighbouring texts until each has at least `tokens`; drops the rest. */

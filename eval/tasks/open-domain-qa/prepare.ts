@@ -54,7 +54,7 @@ export function followModel(
 /** Reads the data and identifies the pipeline. @throws dataset_invalid, options_invalid */
 export async function prepare(options: EvaluationOptions, client: AnswerClient) {
   const { protocol, limit = null, dataset, passages, dumpPrompts } = options
-  const { answerable, unanswerable, source, train } = await readData(options)
+  const { answerable, unanswerable, supply, source, train } = await readData(options)
   checkDemonstrationSource(protocol, train?.questions.length ?? 0)
   const { service_prompt: prompt, ...identity } = await identify(client, protocol)
   if (identity.index && identity.index.passages < largestK(protocol)) {
@@ -63,7 +63,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
   }
   const service = await client.defaults().catch(() => undefined)
   const { chat_template: template = 'none', instruction = '', calibration } = service ?? {}
-  const problemsOf = (read: Dataset | undefined, which: string) =>
+  const problemsOf = (read: Pick<Dataset, 'problems'> | undefined, which: string) =>
     (read?.problems ?? []).map((problem) => ({ ...problem, kind: `${problem.kind} (${which})` }))
   const named = (read: Dataset | undefined) => (read === undefined ? null : { file: read.file, sha256: read.sha256 })
   const asked = sample(answerable.questions, limit, protocol.seed)
@@ -90,7 +90,7 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
     data: {
       answerable: asked.length,
       unanswerable: without.length,
-      problems: [...answerable.problems, ...problemsOf(unanswerable, 'unanswerable'), ...ofTrain],
+      problems: [...answerable.problems, ...problemsOf(supply, 'passages'), ...problemsOf(unanswerable, 'unanswerable'), ...ofTrain],
     },
     ...(service && { service }),
     ...startedNow(client),
@@ -100,22 +100,22 @@ export async function prepare(options: EvaluationOptions, client: AnswerClient) 
 }
 
 /**
- * The data of a run: `source` of demonstrations is a separate file, or the questions themselves; `train` is it without test questions.
+ * The data of a run: `supply` of passages from a separate file; `source` of demonstrations is a separate file, or the questions themselves; `train` is it without test questions.
  * @throws dataset_invalid
  */
 async function readData(options: EvaluationOptions) {
   const { protocol, passages } = options
   const supplied = protocol.retrieval === 'supplied'
   const keepPassages = supplied ? retrievalDepth(protocol) : 0
+  const supply = supplied && passages !== undefined ? await readPassages(passages, keepPassages) : undefined
   const read = async (file: string, answerable: boolean): Promise<Dataset> => {
     const dataset = await readDataset(file, { answerable, keepPassages })
-    if (!supplied) return dataset
-    return withPassages(dataset, passages === undefined ? undefined : await readPassages(passages, keepPassages), largestK(protocol))
+    return supplied ? withPassages(dataset, supply?.byQuestion, largestK(protocol)) : dataset
   }
   const answerable = await read(options.questions, true)
   const unanswerable = options.unanswerable === undefined ? undefined : await read(options.unanswerable, false)
   const source = await trainingQuestions(options, answerable)
-  return { answerable, unanswerable, source, train: source && withoutTestQuestions(source, answerable) }
+  return { answerable, unanswerable, supply, source, train: source && withoutTestQuestions(source, answerable) }
 }
 
 /** The pool without test questions; PopQA's, which is the test file itself, is unchanged (only the asked question is excluded). */

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { CodedError } from '../../../base/errors.ts'
 import type { AnswerResponse } from '../../../src/rag/schema.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from '../../client/client.ts'
-import { OPEN_DOMAIN_QA, readStored, type Stored, taskOfRun } from '../../run/folder.ts'
+import { OPEN_DOMAIN_QA, readStored, type Stored } from '../../run/folder.ts'
 import { FileSchema, MANIFEST_FIELDS, ProblemsSchema, RECORD_FIELDS } from '../../run/record.ts'
 import { answerRequest, type Protocol, ProtocolSchema } from './protocol.ts'
 
@@ -120,8 +119,6 @@ export const QA_RUNS = { manifest: Compile(QaManifestSchema), record: Compile(Re
 export type StoredRun = Stored<QaManifest, EvalRecord>
 
 /** Reads a run of open-domain question answering. @throws run_invalid */
-export async function readRun(folder: string): Promise<StoredRun> {
-  const task = await taskOfRun(folder)
-  if (task !== OPEN_DOMAIN_QA) throw new CodedError('run_invalid', `${folder} holds a run of the task ${task}, not of ${OPEN_DOMAIN_QA}.`)
+export function readRun(folder: string): Promise<StoredRun> {
   return readStored(folder, QA_RUNS)
 }

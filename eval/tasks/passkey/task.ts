@@ -6,7 +6,7 @@ import type { PreparedTask, Task } from '../../run/contract.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
 import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
-import { NUMBERS, accuracyOver, prepareNeedles } from '../documents/needle.ts'
+import { NUMBERS, accuracyAt, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 
 const TASK =
   'There is an important info hidden inside a lot of irrelevant text. Find it and memorize them. I will quiz you about the important information there.'
@@ -48,13 +48,10 @@ const FOUND = 20
 
 /** The largest distance up to which keys are found at all shorter ones too; 0 if the shortest is too far. */
 function windowOf({ groups }: Pick<SettingSummary, 'groups'>): number | undefined {
-  const points = groups
-    .filter(({ group, scores }) => group === 'distance' && (scores['accuracy']?.n ?? 0) > 0)
-    .map(({ value, scores }) => ({ distance: Number(value), accuracy: scores['accuracy']?.mean ?? 0 }))
-    .sort((a, b) => a.distance - b.distance)
-  const lost = points.findIndex(({ accuracy }) => accuracy < FOUND)
+  const points = accuracyAt(groups, 'distance').sort((a, b) => a.x - b.x)
+  const lost = points.findIndex(({ y }) => y < FOUND)
   const found = lost < 0 ? points : points.slice(0, lost)
-  return points.length === 0 ? undefined : (found.at(-1)?.distance ?? 0)
+  return points.length === 0 ? undefined : (found.at(-1)?.x ?? 0)
 }
 
 function effectiveWindows({ settings }: TaskSummary): Block[] {

@@ -127,5 +127,6 @@ export async function articlesWithQuestions(passages: string, questions: string)
     return article ? [{ id, document: article.map(({ text }) => text).join('\n'), query: question, answers }] : []
   })
   if (items.length === 0) throw invalidDataset(`No question of ${questions} has an article in ${passages}.`)
-  return { items, files: [await namedFile(passages), { ...dataset, problems: [...dataset.problems, ...problems.list()] }] }
+  const articles = { ...(await namedFile(passages)), problems: corpus.problems }
+  return { items, files: [articles, { ...dataset, problems: [...dataset.problems, ...problems.list()] }] }
 }
