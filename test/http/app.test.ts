@@ -77,11 +77,12 @@ t.test('a body over the limit is read to its end, for at most the time of any bo
     [`content-length: ${body.length + 1}`, body],
   ] as const)
     for (const path of ['/v1/answer', '/v1/chat/completions', '/v1/documents/answer', '/mcp']) {
-      const { socket, received, closed } = await rawConnection(t, url)
+      const client = await rawConnection(t, url)
+      const { socket, closed } = client
       socket.write(`POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`)
       t.notOk(await new Promise((resolve) => void socket.write(sent, resolve)), `${path} takes ${framing}`)
       if (framing.endsWith('1')) await closed
-      await until(() => received().startsWith('HTTP/1.1 413 '))
+      await until(() => client.received().startsWith('HTTP/1.1 413 '))
       socket.destroy()
     }
 })
