@@ -38,6 +38,11 @@ export function mean(values: readonly number[]): number {
   return sum(values) / values.length
 }
 
+/** A number of things: "1 shard", "2 shards". */
+export function counted(count: number, thing: string): string {
+  return `${count} ${thing}${count === 1 ? '' : 's'}`
+}
+
 /** z of the two-sided 95 % interval. */
 const Z = 1.96
 

@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { at, counted } from '../../base/at.ts'
 import { messageOf } from '../../base/errors.ts'
 import { compactTable, fragmentation, KEEP_MS, orLater } from '../compaction/compact.ts'
 import type { Table } from '../table/lance.ts'
@@ -47,8 +47,8 @@ export async function addRows(run: JobRun): Promise<JobResult> {
   }
   const locked = (work: () => Promise<unknown>) => withMaintenanceLock(run, { waitMs: Infinity, signal }, work)
   const ann = await finishTable(run, { table, sync, stages: stagesOf(run) }, locked)
-  if (leftOut > 0) onWarning(`${leftOut} passages were skipped: they were changed or deleted after this job was ordered.`)
-  if (doubles > 0) onWarning(`${doubles} rows were removed: older duplicates of the same id.`)
+  if (leftOut > 0) onWarning(`Skipped ${counted(leftOut, 'passage')}: changed or deleted after this job was ordered.`)
+  if (doubles > 0) onWarning(`Removed ${counted(doubles, 'row')}: older duplicates of the same id.`)
   return { storedAs, rows: await table.countRows(), ann }
 }
 

@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { at, counted } from '../../base/at.ts'
 import { CodedError } from '../../base/errors.ts'
 import { lanceText } from '../../base/failures.ts'
 import { compactTable, fragmentation } from '../compaction/compact.ts'
@@ -39,7 +39,7 @@ export async function buildTable(run: JobRun): Promise<JobResult> {
   if (!progress.carrying) await journal.add({ step: 'carrying' })
   const carried = await stages.estimated('taking over changes', plan.accepted, () => promote(run, table, sync))
   await journal.add({ step: 'live' })
-  if (carried > 0) onWarning(`${carried} passages were changed or deleted in the live table during the job; the newer state is kept.`)
+  if (carried > 0) onWarning(`Kept the newer state of ${counted(carried, 'passage')}: changed or deleted in the live table during the job.`)
   return { storedAs, rows: await table.countRows(), ann }
 }
 

@@ -1,10 +1,10 @@
-import { given } from '../../base/at.ts'
+import { given, counted } from '../../base/at.ts'
 import { Command } from 'commander'
 import type { Config } from '../settings.ts'
 import type { KeyRecord } from '../keys/record.ts'
 import { loadConfig } from './program/run-program.ts'
 import { wholeNumber } from './program/options.ts'
-import { counted, print, say } from './program/shown.ts'
+import { print, say } from './program/shown.ts'
 
 interface AddOptions {
   readonly admin?: boolean

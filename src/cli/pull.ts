@@ -1,9 +1,10 @@
+import { counted } from '../../base/at.ts'
 import path from 'node:path'
 import { Command } from 'commander'
 import { megabytes } from '../service/follow-job.ts'
 import { invalidOption } from '../../base/errors.ts'
 import { createProgress } from './program/progress.ts'
-import { counted, print, say } from './program/shown.ts'
+import { print, say } from './program/shown.ts'
 
 /** `cepe pull`: fetches a checkpoint from a hub. */
 export function pullCommand(): Command {

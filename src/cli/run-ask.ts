@@ -1,3 +1,4 @@
+import { counted } from '../../base/at.ts'
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { appendLine } from '../../base/durable.ts'
 import { CodedError, conflict, invalidOption, invalidRequest, messageOf, reasonOf, notFound, osCode } from '../../base/errors.ts'
@@ -16,7 +17,7 @@ import { openService } from '../service/services.ts'
 import { ensureArtefacts } from '../service/setup.ts'
 import { forReading } from '../service/storage.ts'
 import { createProgress } from './program/progress.ts'
-import { counted, print, say } from './program/shown.ts'
+import { print, say } from './program/shown.ts'
 
 /** Longest line of a file. */
 const LINE_BYTES = 16 * 2 ** 20

@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { given } from '../../base/at.ts'
+import { given, counted } from '../../base/at.ts'
 import { closing } from '../../base/files.ts'
 import { CodedError, invalidOption, notFound } from '../../base/errors.ts'
 import { documentBounds, loadConfig } from '../config.ts'
@@ -14,7 +14,7 @@ import { documentDefaults, readerOptions } from '../service/models.ts'
 import { ensureReader } from '../service/setup.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { createProgress } from './program/progress.ts'
-import { counted, print } from './program/shown.ts'
+import { print } from './program/shown.ts'
 
 /** Characters of a chunk shown without --json. */
 const SHOWN_CHARACTERS = 200

@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { given } from '../../base/at.ts'
+import { counted, given } from '../../base/at.ts'
 import { clipped } from '../../base/sentences.ts'
 import { COLLECTION_STATES } from '../../index/collections/contract.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
@@ -162,7 +162,7 @@ const listSourcesTool = tool({
     return { sources: found.slice(0, limit).map(({ source, passages }) => ({ source, passages })), total: found.length }
   },
   text: ({ sources, total }) => {
-    const lines = sources.map(({ source, passages }) => `${source === '' ? '(no source)' : source}: ${passages} passages`)
+    const lines = sources.map(({ source, passages }) => `${source === '' ? '(no source)' : source}: ${counted(passages, 'passage')}`)
     const rest = total - sources.length
     return [...lines, ...(rest > 0 ? [`and ${rest} more`] : []), ...(total === 0 ? ['No source was found.'] : [])].join('\n')
   },
@@ -198,7 +198,10 @@ const listCollectionsTool = tool({
   },
   text: ({ collections, next }) =>
     [
-      ...collections.map((one) => `${one.name}: ${one.passages ?? '?'} passages, ${one.state}${one.default ? ', the default' : ''}`),
+      ...collections.map(
+        (one) =>
+          `${one.name}: ${one.passages === null ? '? passages' : counted(one.passages, 'passage')}, ${one.state}${one.default ? ', the default' : ''}`,
+      ),
       ...(next === null ? [] : [`more after ${next}`]),
     ].join('\n'),
 })

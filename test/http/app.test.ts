@@ -3,7 +3,8 @@ import t from 'tap'
 import { CodedError } from '../../base/errors.ts'
 import type { Services } from '../../src/service/services.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
-import { testApp, type ErrorBody } from './helpers.ts'
+import { until } from '../helpers/until.ts'
+import { rawConnection, testApp, type ErrorBody } from './helpers.ts'
 
 t.test('an answer over HTTP has every promised field', async (t) => {
   const { post } = await testApp(t)
@@ -64,6 +65,26 @@ t.test('a body over the limit is 413, another media type 415, an unknown route 4
   const missing = await app.inject({ url: '/v2/answer' })
   t.equal(missing.statusCode, 404)
   t.match(missing.json(), { error: { code: 'not_found', request_id: String } })
+})
+
+t.test('a body over the limit is read to its end, for at most the time of any body, so that its client sees the response', async (t) => {
+  const { app } = await testApp(t, {}, { BODY_LIMIT_KB: 1, REQUEST_TIMEOUT_MS: 500 })
+  const url = await app.listen({ port: 0 })
+  const body = ' '.repeat(2 ** 23)
+  for (const [framing, sent] of [
+    [`content-length: ${body.length}`, body],
+    ['transfer-encoding: chunked', `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`],
+    [`content-length: ${body.length + 1}`, body],
+  ] as const)
+    for (const path of ['/v1/answer', '/v1/chat/completions', '/v1/documents/answer', '/mcp']) {
+      const client = await rawConnection(t, url)
+      const { socket, closed } = client
+      socket.write(`POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${framing}\r\n\r\n`)
+      t.notOk(await new Promise((resolve) => void socket.write(sent, resolve)), `${path} takes ${framing}`)
+      if (framing.endsWith('1')) await closed
+      await until(() => client.received().startsWith('HTTP/1.1 413 '))
+      socket.destroy()
+    }
 })
 
 t.test('errors of the layers below keep their code; internal ones keep their secrets', async (t) => {

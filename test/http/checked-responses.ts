@@ -85,7 +85,8 @@ subscribe('fastify.initialization', (message) => {
     next(null, payload)
   })
   app.addHook('onSend', (request, reply, payload, next) => {
-    const problem = problemOf(request, reply, payload)
+    // Of a client that has left there is only the log.
+    const problem = reply.statusCode === 499 ? undefined : problemOf(request, reply, payload)
     if (problem !== undefined)
       process.nextTick(() => {
         throw new Error(`${request.method} ${request.url} ${reply.statusCode}: ${problem}`)

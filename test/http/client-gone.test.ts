@@ -1,10 +1,12 @@
 import fastify, { type FastifyError, type FastifyRequest } from 'fastify'
 import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
+import { pino } from 'pino'
 import t from 'tap'
 import { clientSignal } from '../../src/http/request/run-options.ts'
 import { reportError } from '../../src/http/errors/describe-error.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
+import { until } from '../helpers/until.ts'
 import { rawConnection, testApp } from './helpers.ts'
 
 const QUESTION = '{"question":"q"}'
@@ -72,11 +74,37 @@ t.test('a client that left while its request was being looked at has left', asyn
   t.equal(seen?.aborted, true)
 })
 
+t.test('a client that leaves in the middle of its body is no fault of the service, nor an invalid request', async (t) => {
+  const lines: string[] = []
+  const logger = pino({ level: 'info' }, { write: (line) => void lines.push(line) })
+  const { app } = await testApp(t, {}, {}, logger)
+  const url = await app.listen({ host: '127.0.0.1', port: 0 })
+  const part = '--b\r\ncontent-disposition: form-data; name="file"; filename="a.md"\r\n\r\n# A'
+  for (const [path, type, body] of [
+    ['/v1/answer', 'application/json', '{"question": "wh'],
+    ['/v1/answers', 'application/x-ndjson', '{"question": "q"}\n{"qu'],
+    ['/v1/chat/completions', 'application/json', '{"model": "ce'],
+    ['/mcp', 'application/json', '{"jsonrpc": "2.0"'],
+    ['/v1/documents/answer', 'application/json', '{"question": "wh'],
+    ['/v1/documents/answer', 'multipart/form-data; boundary=b', part],
+    ['/v1/documents/answer', 'multipart/form-data; boundary=b', '--b\r\ncontent-dis'],
+  ] as const) {
+    lines.length = 0
+    const { socket } = await rawConnection(t, url)
+    socket.write(`POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: ${type}\r\ncontent-length: 10000\r\n\r\n${body}`)
+    await setTimeout(50)
+    socket.destroy()
+    await until(() => lines.some((line) => line.includes('request failed')))
+    const [failed = ''] = lines.filter((line) => line.includes('request failed'))
+    t.match(JSON.parse(failed), { level: 30, code: 'client_closed' }, `${path}, ${type}`)
+  }
+})
+
 t.test('a client that leaves while its answer is sent is no fault of the service', (t) => {
   const error = Object.assign(new Error('Premature close'), { code: 'ERR_STREAM_PREMATURE_CLOSE' }) as FastifyError
   const levels: string[] = []
   const log = { info: () => levels.push('info'), error: () => levels.push('error') }
-  const request = { log, server: { publicText: (text: string) => text } } as unknown as FastifyRequest
+  const request = { log, raw: { errored: null }, server: { publicText: (text: string) => text } } as unknown as FastifyRequest
   t.match(reportError(error, request), { status: 499, code: 'client_closed' })
   t.same(levels, ['info'])
   t.end()

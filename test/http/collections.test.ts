@@ -154,7 +154,7 @@ t.test('tools for agents take a collection', async (t) => {
     t.match(foreign, /unknown_collection/, tool)
     t.equal(foreign.replaceAll('med', 'nil'), unknown, tool)
   }
-  t.match(await call('ann', 'list_collections', { limit: 1 }), /law: 1 passages, ready\\nmore after law/)
-  t.match(await call('ann', 'list_collections', { after: 'law' }), /med: 1 passages, ready\\npassages: .*, the default"/)
-  t.match(await call('lee', 'list_collections', {}), /"text":"law: 1 passages, ready, the default"/)
+  t.match(await call('ann', 'list_collections', { limit: 1 }), /law: 1 passage, ready\\nmore after law/)
+  t.match(await call('ann', 'list_collections', { after: 'law' }), /med: 1 passage, ready\\npassages: .*, the default"/)
+  t.match(await call('lee', 'list_collections', {}), /"text":"law: 1 passage, ready, the default"/)
 })

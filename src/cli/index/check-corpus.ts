@@ -1,3 +1,4 @@
+import { counted } from '../../../base/at.ts'
 import path from 'node:path'
 import { CodedError, reasonOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
@@ -16,7 +17,7 @@ import { describeFiles } from '../../jobs/sources/summary.ts'
 import { takeFiles } from '../../jobs/sources/take.ts'
 import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
-import { counted, print, shown } from '../program/shown.ts'
+import { print, shown } from '../program/shown.ts'
 import type { Source } from './corpus-files.ts'
 
 const MB = 1e6

@@ -1,3 +1,4 @@
+import { counted } from '../../../base/at.ts'
 import { Command } from 'commander'
 import { createReadStream } from 'node:fs'
 import { invalidOption, notFound } from '../../../base/errors.ts'
@@ -5,7 +6,7 @@ import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { exportLines } from '../../../index/read/contract.ts'
 import { createProgress } from '../program/progress.ts'
-import { counted, print, quoted, unquoted } from '../program/shown.ts'
+import { print, quoted, unquoted } from '../program/shown.ts'
 import { changingCommand, indexingCommand } from './jobs.ts'
 
 const KB = 1000

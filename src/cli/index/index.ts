@@ -1,3 +1,4 @@
+import { counted } from '../../../base/at.ts'
 import { Command } from 'commander'
 import { CodedError } from '../../../base/errors.ts'
 import { closing } from '../../../base/files.ts'
@@ -12,7 +13,7 @@ import { cancel, changingCommand, follow, indexingCommand, listed, type Options,
 import { collectionOption } from '../program/options.ts'
 import { interruptible } from '../program/interrupted.ts'
 import { createProgress } from '../program/progress.ts'
-import { counted, print } from '../program/shown.ts'
+import { print } from '../program/shown.ts'
 
 const REEMBED = 're-embed the texts of the collection with the configured retriever; the old vectors serve until the new ones are verified'
 

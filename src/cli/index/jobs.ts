@@ -1,3 +1,4 @@
+import { counted } from '../../../base/at.ts'
 import { Command } from 'commander'
 import { closing } from '../../../base/files.ts'
 import type { Jobs } from '../../jobs/jobs.ts'
@@ -8,7 +9,7 @@ import { interruptible, interruptibleAtOnce } from '../program/interrupted.ts'
 import { collectionOption } from '../program/options.ts'
 import { loadConfig, loadWritingConfig } from '../program/run-program.ts'
 import { createProgress } from '../program/progress.ts'
-import { counted, print, say, shown } from '../program/shown.ts'
+import { print, say, shown } from '../program/shown.ts'
 
 /** What a command does: embed passages (the retriever is built or verified), change the index, only read it, or check what would be embedded. */
 type Need = 'embeds' | 'changes' | 'reads' | 'checks'

@@ -15,11 +15,6 @@ export function shown(text: string): string {
   return legible(text, '')
 }
 
-/** A number of things: "1 shard", "2 shards". */
-export function counted(count: number, thing: string): string {
-  return `${count} ${thing}${count === 1 ? '' : 's'}`
-}
-
 /** A value for a line of output: as JSON if it has control characters or begins with a quote, otherwise as it is. */
 export function quoted(value: string): string {
   return shown(value) === value && !value.startsWith('"') ? value : shown(JSON.stringify(value))

@@ -1,3 +1,4 @@
+import { counted } from '../../../base/at.ts'
 import path from 'node:path/posix'
 import { attempt } from '../../../base/errors.ts'
 import { DocumentError } from '../errors.ts'
@@ -43,7 +44,8 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
     throw new DocumentError('damaged', 'The EPUB is incomplete: its chapters are missing in it.')
   const warnings = missing.length === 0 ? [] : [`Chapters are missing in the EPUB: ${listed(missing)}.`]
   if (others.length > 0) warnings.push(`Chapters that are no web pages were not read: ${listed(others)}.`)
-  if (shortened > 0) warnings.push(`Menus, headers, footers, hidden parts or texts in drawings were left out in ${shortened} chapters.`)
+  if (shortened > 0)
+    warnings.push(`Menus, headers, footers, hidden parts or texts in drawings were left out in ${counted(shortened, 'chapter')}.`)
   return { title: elementText(opf, 'title'), blocks, warnings }
 }
 

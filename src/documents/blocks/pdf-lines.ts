@@ -1,5 +1,5 @@
 import { getDocumentProxy } from 'unpdf'
-import { at } from '../../../base/at.ts'
+import { at, counted } from '../../../base/at.ts'
 import { reasonOf } from '../../../base/errors.ts'
 import { DOCUMENT_LIMITS, OCR_LIMITS } from '../contract.ts'
 import { DocumentError } from '../errors.ts'
@@ -97,7 +97,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
   if (pages.every((lines) => lines.length === 0)) {
     const isScan = read === undefined && encodings.size === 0
     const remedy = isScan ? 'it seems to be scanned. Set CEPE_OCR, or send one with recognised text.' : warnings.join(' ')
-    throw new DocumentError('scanned', `The PDF has ${numPages} ${numPages === 1 ? 'page' : 'pages'} and no text: ${remedy}`)
+    throw new DocumentError('scanned', `The PDF has ${counted(numPages, 'page')} and no text: ${remedy}`)
   }
   if (unknown.size > 0) warnings.push(`Characters of fonts without Unicode values are missing (pages ${listed([...unknown])}).`)
   const { title, attached, layers } = await aboutFile(document, unread)

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { CodedError, ERROR_STATUS, messageOf, type ErrorCode, type ErrorDetails } from '../../../base/errors.ts'
+import { clientClosed, CodedError, ERROR_STATUS, messageOf, osCode, type ErrorCode, type ErrorDetails } from '../../../base/errors.ts'
 import { failureOf } from '../../../base/failures.ts'
 import { describeValidation } from './describe-validation.ts'
 import type { ErrorBody } from './error-body.ts'
@@ -46,6 +46,8 @@ const STATUS_CODE: Readonly<Record<number, ErrorCode>> = {
   503: 'overloaded',
 }
 
+/** Errors of reading a body whose client has left. */
+const LEFT = ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR']
 /** Errors of the form parser for a body that is not a complete form. */
 const BROKEN_FORM = /^Multipart: |unexpected end of (form|multipart data)|^Malformed (part|content)/i
 
@@ -55,7 +57,7 @@ const HIDDEN = 'Something went wrong inside the service; the log has the details
 function describeError(error: FastifyError, request: FastifyRequest): Described {
   const { validation, validationContext: where = 'body' } = error
   if (validation) return { status: ERROR_STATUS.invalid_request, code: 'invalid_request', ...describeValidation(validation, where) }
-  const failure = failureOf(error)
+  const failure = request.raw.errored && LEFT.includes(osCode(error) ?? '') ? clientClosed() : failureOf(error)
   const invalid = INVALID[BROKEN_FORM.test(messageOf(error)) ? 'broken form' : (error.code ?? '')]
   const code = failure?.code ?? (invalid ? 'invalid_request' : codeOf(error))
   const status = ERROR_STATUS[code]
@@ -113,6 +115,11 @@ export function errorSender(bodyOf: (described: Described, request: FastifyReque
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const described = reportError(error, request)
     setErrorHeaders(reply, request, described)
+    // Closing a connection with unread data resets it, and its client would not see the response: the rest is read, for the time of a body.
+    if (described.code === 'payload_too_large' && !request.raw.complete) {
+      void reply.removeHeader('connection')
+      request.raw.resume()
+    }
     return reply
       .code(described.status)
       .type('application/json; charset=utf-8')

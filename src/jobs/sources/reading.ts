@@ -1,3 +1,4 @@
+import { counted } from '../../../base/at.ts'
 import { Value } from 'typebox/value'
 import { invalidOption, invalidRequest, orThrow } from '../../../base/errors.ts'
 import { parseColumns, type TableShape } from '../../../index/read/column-map.ts'
@@ -45,9 +46,9 @@ export class ReadingNotes {
   /** Warnings about files, and about fields dropped from accepted rows. */
   get warnings(): string[] {
     const more = this.#warned - this.#ofFiles.length
-    const ofFiles = more === 0 ? this.#ofFiles : [...this.#ofFiles, `${more} more warnings of files are in the report.`]
+    const ofFiles = more === 0 ? this.#ofFiles : [...this.#ofFiles, `The report has ${counted(more, 'more warning')} of files.`]
     if (this.#nested.size === 0) return [...ofFiles]
-    const fields = [...this.#nested].map(([name, rows]) => `${name.slice(0, NAME_CHARACTERS).toWellFormed()} (${rows} rows)`)
+    const fields = [...this.#nested].map(([name, rows]) => `${name.slice(0, NAME_CHARACTERS).toWellFormed()} (${counted(rows, 'row')})`)
     return [...ofFiles, `Nested metadata is not stored and was left out: ${fields.join(', ')}.`]
   }
 }

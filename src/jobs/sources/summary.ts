@@ -1,3 +1,4 @@
+import { counted } from '../../../base/at.ts'
 import { isPageAddress } from '../../crawl/page-address.ts'
 import type { LeftOutFile } from './list.ts'
 import type { Files } from '../record/schema.ts'
@@ -89,13 +90,9 @@ export function describeFiles({ indexed, left_out: leftOut, gone }: Files, verb 
   const said = leftOut.map(({ kind, reason, files }) =>
     ADJECTIVES.includes(reason) && kind.startsWith('.')
       ? `${files} ${PHRASES[reason]} ${kind.slice(1).toUpperCase()}`
-      : `${files} ${kind === 'page' && files !== 1 ? 'pages' : kind} (${PHRASES[reason]})`,
+      : `${kind === 'page' ? counted(files, kind) : `${files} ${kind}`} (${PHRASES[reason]})`,
   )
-  const count = `${indexed} ${indexed === 1 ? 'file' : 'files'} ${verb}`
+  const count = `${counted(indexed, 'file')} ${verb}`
   const left = total === 0 ? '' : `; ${total} left out: ${said.join(', ')}`
-  return (
-    count +
-    left +
-    (gone === undefined ? '' : `; ${gone.files} gone (${gone.passages} ${gone.passages === 1 ? 'passage' : 'passages'} deleted)`)
-  )
+  return count + left + (gone === undefined ? '' : `; ${gone.files} gone (${counted(gone.passages, 'passage')} deleted)`)
 }

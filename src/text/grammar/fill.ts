@@ -11,17 +11,22 @@ const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 /** A number with its sign and currency. */
 const NUMBER = new RegExp(
-  `(?:${MINUS}|(?<![\\p{L}\\p{N}])(?:minus|negative)[ \\u00A0]\\p{Sc}?|\\p{Sc})?\\d+(?:[,'’\\u00A0\\u2009\\u202F]\\d{3}(?!\\d))*(?:\\.\\d+)?`,
+  `(?:${MINUS}|(?<![\\p{L}\\p{N}])(?:minus|negative)[ \\u00A0]\\p{Sc}?|\\p{Sc})?(?:\\d+(?:[,'’\\u00A0\\u2009\\u202F]\\d{3}(?!\\d))*(?:\\.\\d+)?|(?<![\\p{L}\\p{N}.])\\.\\d+)`,
   'giu',
 )
 /** Powers of ten. */
 const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, lakh: 5, million: 6, crore: 7, billion: 9, bn: 9, trillion: 12 }))
-/** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 3 millions. */
-const CHANGES_NUMBER = /^(?:\p{No}|(?:and|dozen|(?:hundred|thousand|(?:m|b|tr)illion)s)$)/u
+/** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 3 millions, 2 thirds, 5 hundredths. */
+const CHANGES_NUMBER =
+  /^(?:\p{No}|(?:and|dozen|halves|(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten)th|(?:hundred|thousand|(?:m|b|tr)illion)(?:th)?)s?)$)/u
 /** Letters after an amount of money. */
 const SCALES_OF_MONEY = new Map([...SCALES, ['k', 3], ['m', 6], ['b', 9], ['t', 12]])
 /** What may be a power of ten or a unit after another number (20K), or makes it a decade (1980s). */
 const UNCLEAR = /^(?:['’]?s|[kKMBT])(?![\p{L}\p{N}])/u
+/** What may be a sign: - 5, ±5, 5-. */
+const MAYBE_SIGN = { before: /(?:^\s*[-−–] |±) ?$/, after: /^[-−–](?![\p{L}\p{N}])/u }
+/** An amount alone in brackets, with its currency. */
+const BRACKETED = /(?:(\p{Sc}) ?)?\((\p{Sc}?)(\d[\d,.]*(?: ?%)?)\)( ?\p{L}+)?/u
 /** Words that make the number before them negative. */
 const NEGATED = /^(?:degrees? )?(?:[cf] |celsius |fahrenheit )?below (?:zero|freezing)\b|^(?:bce?|b c)\b/
 /** "Not Canberra" does not name Canberra. */
@@ -95,14 +100,28 @@ function valueIn(part: Value, answer: string): string | undefined {
   return number !== undefined && others.length === 0 && matches([part], number) ? number : undefined
 }
 
+/** A text whose amount in brackets has a minus, as in accounts, or is named with and without it where it may be a year or a remark. */
+function unbracketed(text: string): string {
+  const found = BRACKETED.exec(text)
+  if (!found) return text
+  const [whole, before = '', within = '', number = '', scale = ''] = found
+  const isAmount = /[\p{Sc}%,.]/u.test(before + within + number) || SCALES.has(scale.trim())
+  const isFirst = text.slice(0, found.index).trim() === ''
+  const amount = `${before || within}${number}${scale}`
+  const told = isFirst && isAmount ? `-${amount}` : isFirst || isAmount ? `-${amount} or ${amount}` : whole
+  return text.replace(whole, () => told)
+}
+
 /** The numbers of an answer as decimals; undefined for one of another notation. */
-function numbersIn(answer: string): (string | undefined)[] {
+function numbersIn(given: string): (string | undefined)[] {
+  const answer = unbracketed(given)
   return Array.from(answer.matchAll(NUMBER), ({ 0: said, index }) => {
     const rest = answer.slice(index + said.length)
     const powers = /\p{Sc}/u.test(said) ? SCALES_OF_MONEY : SCALES
     const words = `${plainText(rest)} `.split(' ')
     const scales = words.findIndex((word) => !powers.has(word))
     if (CHANGES_NUMBER.test(at(words, scales)) || (powers === SCALES && UNCLEAR.test(rest))) return undefined
+    if (MAYBE_SIGN.before.test(answer.slice(0, index)) || MAYBE_SIGN.after.test(rest)) return undefined
     const power = words.slice(0, scales).reduce((sum, word) => sum + (powers.get(word) ?? 0), 0)
     const decimal = decimalOf(said)
     return shifted(NEGATED.test(words.slice(scales).join(' ')) && !decimal.startsWith('-') ? `-${decimal}` : decimal, power)
@@ -110,7 +129,7 @@ function numbersIn(answer: string): (string | undefined)[] {
 }
 
 function decimalOf(number: string): string {
-  return (/^[\p{Sc}\d]/u.test(number) ? '' : '-') + number.replace(/[^.\d]/g, '')
+  return (/^[\p{Sc}.\d]/u.test(number) ? '' : '-') + number.replace(/[^.\d]/g, '').replace(/^\./, '0.')
 }
 
 /** A decimal times a power of ten. In binary 8.2e9 is not 8.2 * 1e9, and long integers are rounded. */
@@ -124,7 +143,8 @@ function shifted(decimal: string, power: number): string {
 
 function choiceIn(texts: readonly string[], answer: string): string | undefined {
   // A number is one word, with its sign and decimals.
-  const plain = (text: string): string => ` ${plainText(text.replace(NUMBER, (number) => decimalOf(number).replace('.', 'p')))} `
+  const plain = (text: string): string =>
+    ` ${plainText(unbracketed(text).replace(NUMBER, (number) => decimalOf(number).replace('.', 'p')))} `
   const said = plain(answer)
   if (said.trim() === '') return texts.find((text) => text === 'null' || text === '""')
   const numbers = numbersIn(answer).map(Number)

@@ -57,7 +57,7 @@ for (const [name, connect] of Object.entries(MCP_CLIENTS))
     })
     t.match(await client.call('get_passage', { id: 'odd/1' }), { content: [{ text: 'passage odd/1\n\nan odd one' }] })
     t.match(await client.call('list_sources'), {
-      content: [{ text: 'facts.txt: 2 passages\n(no source): 1 passages' }],
+      content: [{ text: 'facts.txt: 2 passages\n(no source): 1 passage' }],
       structuredContent: {
         sources: [
           { source: 'facts.txt', passages: 2 },

@@ -133,7 +133,7 @@ await t.test('replace: the old corpus answers until the new one is verified, unc
     idsOf([...next.slice(2), { id: 'x' }]),
     'with what was changed and without what was deleted meanwhile',
   )
-  t.match(warnings, [/4 passages were changed or deleted in the live table/])
+  t.match(warnings, [/Kept the newer state of 4 passages: changed or deleted in the live table/])
   await index.refresh()
   t.equal(await index.count(), 149)
   t.equal((await index.get('p62'))?.text, 'later')
@@ -402,7 +402,7 @@ await t.test('a job that is resumed yields to what came after it, and says what 
   t.equal(await index.delete(['p1']), 1)
   const warnings: string[] = []
   await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
-  t.match(warnings, [/31 passages were skipped/])
+  t.match(warnings, [/Skipped 31 passages/])
   t.match((await index.get('p160'))?.text, /second version$/)
   t.equal((await index.get('p199'))?.text, 'by hand')
   t.equal(await index.get('p1'), undefined, 'what was deleted stays so')
@@ -464,7 +464,7 @@ await t.test('a job that meets several rows of one id leaves the newest, and say
   await planned(dir, 'j1', somePassages(110))
   const warnings: string[] = []
   await run(dir, 'j1', { onWarning: (message) => warnings.push(message) })
-  t.match(warnings, [/10 rows were removed/])
+  t.match(warnings, [/Removed 10 rows/])
   t.equal(await index.count(), 110)
   t.equal(new Set(await idsIn(dir, 'passages.j0')).size, 110)
 })

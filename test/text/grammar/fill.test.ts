@@ -104,6 +104,30 @@ t.test('an answer in words names the choice or the number', (t) => {
     ['integer', '21st', 21],
     ['integer', '5 %', 5],
     ['number', '1.234,56', undefined],
+    ['integer', '(1,250)', -1250],
+    ['integer', '$(5)', -5],
+    ['integer', '($5)', -5],
+    ['integer', '$ (5) million', -5_000_000],
+    ['integer', '(5) million dollars', -5_000_000],
+    ['integer', '$(20)k', -20_000],
+    ['number', '(12.5)%', -12.5],
+    ['integer', '(5%)', -5],
+    ['integer', '(5)', undefined],
+    ['integer', '(1927)', undefined],
+    ['integer', 'loss of $(5)', undefined],
+    ['integer', 'a net loss of (1,250)', undefined],
+    ['integer', 'five (5)', 5],
+    ['integer', 'Metropolis (1927)', 1927],
+    ['number', '$.50', 0.5],
+    ['number', '-.5', -0.5],
+    ['number', '.75 litres', 0.75],
+    ['integer', 'No.5', 5],
+    ['integer', '- 5', undefined],
+    ['integer', '±5 mm', undefined],
+    ['integer', '5-', undefined],
+    ['integer', '5-year plan', 5],
+    ['number', '5 hundredths', undefined],
+    ['integer', '2 thirds', undefined],
   ] as const)
     t.equal(written({ type }, answer), value, answer)
   for (const [values, answer, value] of [
@@ -128,6 +152,12 @@ t.test('an answer in words names the choice or the number', (t) => {
     [['married', 'not married'], 'not married', 'not married'],
     [[5, 6], 'not 5', undefined],
     [[5, 6], 'No. 5', 5],
+    [[-1250, 1250], '(1,250)', -1250],
+    [['1,250', '-1,250'], '(1,250)', '-1,250'],
+    [[1927, 1928], '(1927)', 1927],
+    [[5, -5], '(5)', undefined],
+    [[0.5, 5], '.5', 0.5],
+    [['5', '.5'], '0.5', '.5'],
   ] as const)
     t.equal(written({ enum: values }, answer), value, `${answer} of ${values.join()}`)
   t.end()

@@ -1,3 +1,4 @@
+import { counted } from '../../../../base/at.ts'
 import { Parser } from 'htmlparser2'
 import { format, getFormatFromId, isDateFormat } from 'numfmt'
 import { EXACT_DIGITS } from '../../../../base/json.ts'
@@ -62,7 +63,8 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
     else if (found?.type === 'worksheet') {
       const { rows, unknown } = readSheet(await zip.read(found.part), book, unread)
       await countUnread(zip, found.part, unread)
-      if (unknown > 0) warnings.push(`${unknown} formulas of the sheet ${JSON.stringify(name.slice(0, 100))} have no stored value.`)
+      if (unknown > 0)
+        warnings.push(`Without stored values: ${counted(unknown, 'formula')} of the sheet ${JSON.stringify(name.slice(0, 100))}.`)
       const texts = rowTexts(rows, true)
       if (texts.length > 0) blocks.push({ kind: 'heading', level: 2, text: inline(name) }, { kind: 'table', rows: texts })
     } else warnings.push(`Not read: the ${found?.type ?? 'missing sheet'} ${JSON.stringify(name.slice(0, 100))}.`)

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 import { Type, type Static } from 'typebox'
-import { CodedError, invalidField, invalidRequest, osCode } from '../../../../base/errors.ts'
+import { CodedError, invalidField, invalidRequest } from '../../../../base/errors.ts'
 import { TWICE } from '../../../../base/json.ts'
 import { CollectionNameSchema } from '../../../../index/table-name.ts'
 import { listed } from '../../../config.ts'
@@ -102,14 +102,13 @@ async function fromForm(jobs: Jobs, files: AsyncGenerator<UploadedFile>, { optio
   return jobs.addUpload({ ...file, options: withEncoding(options, encoding), table })
 }
 
-/** Receives an upload. @throws client_closed if it was interrupted */
+/** Receives an upload. */
 async function received(reply: FastifyReply, create: () => Promise<Job>): Promise<Job> {
   try {
     return await create()
   } catch (error) {
     // The rest of the body is not read: the connection cannot be reused.
     void reply.header('connection', 'close')
-    const cut = ['ECONNRESET', 'ERR_STREAM_PREMATURE_CLOSE', 'ABORT_ERR'].includes(osCode(error) ?? '')
-    throw cut ? new CodedError('client_closed', 'The upload was cut off; nothing was indexed.', { field: 'body', cause: error }) : error
+    throw error
   }
 }

@@ -90,7 +90,7 @@ export const EPUB_CASES: readonly FidelityCase[] = [
     warnings: [
       /^Chapters are missing in the EPUB: b\.xhtml\.$/,
       /^Chapters that are no web pages were not read: d\.svg\.$/,
-      /hidden parts or texts in drawings were left out in 1 chapters\.$/,
+      /hidden parts or texts in drawings were left out in 1 chapter\.$/,
     ],
   },
   { file: 'oil.epub', content: oil, says: '10^6 l, 2_8 4, ~~12~~ 15', warnings: [] },
@@ -100,6 +100,6 @@ export const EPUB_CASES: readonly FidelityCase[] = [
     content: lamps,
     title: 'K\u00f6ln',
     says: 'Its oil is x, its wick y. The lamp burns all night & day, from dusk until dawn, and is looked after by the watch of the mole.',
-    warnings: [/^Menus, headers, footers, hidden parts or texts in drawings were left out in 1 chapters\.$/],
+    warnings: [/^Menus, headers, footers, hidden parts or texts in drawings were left out in 1 chapter\.$/],
   },
 ]

@@ -193,7 +193,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     ],
     lacks: ['secret', 'yatto', 'Owner: Port'],
     headings: { Yacht: 'Fees', 'Owner: Ann': 'Form' },
-    warnings: [/^1 formulas of the sheet "Fees" have no stored value\.$/, /^The hidden sheet "Old" was left out\.$/],
+    warnings: [/^Without stored values: 1 formula of the sheet "Fees"\.$/, /^The hidden sheet "Old" was left out\.$/],
   },
   {
     file: 'harbour.pptx',
