@@ -609,6 +609,41 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['No: 1; Goods: Oil for the lamps of the old mole; Each: 7.50; Sum: 15.00', 'No: 2; Goods: Rope; Each: 9.00; Sum: 9.00'],
   },
+  // A sum below a column whose other values begin and end elsewhere than its name, in a table whose rows all have empty cells.
+  {
+    file: 'centred-names.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(700, { 80: 'Day', 170: 'Goods', 300: 'Out', 400: 'In', 480: 'Left' }),
+          ...inRow(676, { 50: '2025-05-01', 160: 'Opening', 480: '50.00' }),
+          ...inRow(652, { 50: '2025-05-02', 160: 'Lamp oil', 300: '7.50', 480: '42.50' }),
+          ...inRow(628, { 50: '2025-05-04', 160: 'Dues', 400: '9.00', 480: '51.50' }),
+          ...inRow(604, { 50: 'Sum', 300: '7.50', 400: '9.00', 480: '51.50' }),
+        ),
+      }),
+    lines: ['Day: 2025-05-02; Goods: Lamp oil; Out: 7.50; Left: 42.50', 'Day: Sum; Out: 7.50; In: 9.00; Left: 51.50'],
+  },
+  // Names of two lines that each page repeats, of which the first has fewer cells than a row.
+  {
+    file: 'names-of-two-lines.pdf',
+    content: () =>
+      pages(
+        (page) => [
+          placed({ 0: 'Day', 90: 'Goods', 220: 'Money' }),
+          placed({ 220: 'out', 320: 'Left', 420: 'By' }),
+          '',
+          placed({ 0: `${page} May`, 90: 'Rope', 320: '35.50', 420: 'Bo' }),
+          '',
+          placed({ 0: `${page} June`, 90: 'Lamp oil', 220: `${page}.50`, 320: '42.50', 420: 'Ann' }),
+        ],
+        2,
+      ),
+    lines: [1, 2].flatMap((page) => [
+      `Day: ${page} May; Goods: Rope; Left: 35.50; By: Bo`,
+      `Day: ${page} June; Goods: Lamp oil; Money out: ${page}.50; Left: 42.50; By: Ann`,
+    ]),
+  },
   // Items whose numbers have no marks, below a colon; other numbers begin lines too.
   {
     file: 'bare-numbers.pdf',
