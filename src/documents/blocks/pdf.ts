@@ -313,9 +313,10 @@ function isAligned(before: Line | undefined, { text, left, right, height }: Line
   return isIndented || Math.abs(right - before.right) < height || Math.abs(left + right - before.left - before.right) < 2 * height
 }
 
-/** Whether a paragraph or an item continues on the next page. */
+/** Whether a paragraph or an item continues on the next page, or in the next column. */
 function continues(text: string, line: Line, before: Line | undefined): boolean {
-  return before !== undefined && before.page < line.page && !ENDS_SENTENCE.test(text) && /^\p{Ll}/u.test(line.text)
+  const isElsewhere = before && (before.page < line.page || (before.base < line.base && before.right < line.left))
+  return isElsewhere === true && !ENDS_SENTENCE.test(text) && /^\p{Ll}/u.test(line.text)
 }
 
 /** Whether the line before ended although its column had room for this line's first word. */

@@ -624,6 +624,20 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Day: 2025-05-02; Goods: Lamp oil; Out: 7.50; Left: 42.50', 'Day: Sum; Out: 7.50; In: 9.00; Left: 51.50'],
   },
+  // A paragraph, and a word, that continue in the next column.
+  {
+    file: 'next-column.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          [50, 300, 'The watch looks after the lamp'],
+          [50, 286, 'of the old mole and of the har-'],
+          [300, 700, 'bour from dusk until dawn. It'],
+          [300, 686, 'notes each ship.'],
+        ),
+      }),
+    has: ['The watch looks after the lamp of the old mole and of the harbour from dusk until dawn. It notes each ship.'],
+  },
   // Names of two lines that each page repeats, of which the first has fewer cells than a row.
   {
     file: 'names-of-two-lines.pdf',

@@ -316,11 +316,12 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
   {
     file: 'chat.txt',
     content:
-      '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?\n[12/03/2024, 09:15:40] Bo: Yes,\nsee you there\n12.03.24, 09:17 - Cy: It costs 5 crowns\n\n' +
+      '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?\n[12/03/2024, 09:15:40] Bo: Yes,\nsee you there\n\u200e[12/03/2024, 09:16:10] Ann Berg: \u200eimage omitted, \ufb01ne, not \ufb01\n12.03.24, 09:17 - Cy: It costs 5 crowns\n\n' +
       '2024-05-01 07:00 lamp lit\n2024-05-01T19:00:30 lamp out\n\nIt was lit on\n2024-05-01 07:00 and\n2024-05-02 07:10.\n',
     lines: [
       '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?',
       '[12/03/2024, 09:15:40] Bo: Yes, see you there',
+      '\u200e[12/03/2024, 09:16:10] Ann Berg: \u200eimage omitted, fine, not \ufb01',
       '12.03.24, 09:17 - Cy: It costs 5 crowns',
       '2024-05-01 07:00 lamp lit',
       '2024-05-01T19:00:30 lamp out',
