@@ -624,6 +624,29 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Day: 2025-05-02; Goods: Lamp oil; Out: 7.50; Left: 42.50', 'Day: Sum; Out: 7.50; In: 9.00; Left: 51.50'],
   },
+  // A listing keeps its lines, in a font whose letters are all as wide; an item, and a line within a sentence, in it are none.
+  {
+    file: 'listing.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD.replace('Helvetica-Bold', 'Courier'),
+        content: [
+          printedAt([50, 700, 'The watch counts the lamps by this, which the office has made:']),
+          printedAt([50, 680, 'def count(lamps):'], [79, 666, 'if not lamps:'], [108, 652, 'return 0'], [79, 624, '# lit']),
+          printedAt([79, 610, 'return len(lamps)']),
+          printedAt([50, 560, 'It is called as']),
+          printedAt([50, 546, 'count(lamps)']),
+          printedAt([50, 532, 'each night by the watch of the old mole. These are known to the office:']),
+          printedAt([50, 500, '\\225 red'], [50, 486, '\\225 green']),
+        ]
+          .map((part, i) => ([1, 2, 4, 6].includes(i) ? part.replaceAll('/F1', '/F2') : part))
+          .join('\n'),
+      }),
+    has: [
+      'made:\ndef count(lamps):\n    if not lamps:\n        return 0\n\n    # lit\n    return len(lamps)\nIt is called as count(lamps) each night',
+      '- red\n- green',
+    ],
+  },
   // A paragraph, and a word, that continue in the next column.
   {
     file: 'next-column.pdf',
