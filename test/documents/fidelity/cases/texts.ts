@@ -122,6 +122,12 @@ export const ENCODING_CASES: readonly FidelityCase[] = [
     has: ['K\ufffdln'],
     warnings: [/^Letters of the e-mail are lost/],
   },
+  {
+    file: 'cut.eml',
+    content: 'Content-Type: multipart/mixed; boundary="a b"\r\n\r\n--a b\r\nContent-Type: text/plain\r\n\r\nThe lamp is',
+    says: 'The lamp is',
+    warnings: [/^The e-mail has no end: it may be incomplete\.$/],
+  },
   { file: 'wide.txt', content: Buffer.from(GERMAN, 'utf16le'), says: GERMAN, warnings: [/read as utf-16le/] },
   { file: 'composed.txt', content: 'A cafe\u0301 in Ko\u0308ln.', joined: 'A caf\u00e9 in K\u00f6ln.', warnings: [] },
   { file: 'composed.md', content: '# Cafe\u0301\n\n- Ko\u0308ln\n', joined: '- K\u00f6ln', title: 'Caf\u00e9' },
