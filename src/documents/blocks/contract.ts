@@ -38,13 +38,14 @@ export interface BlockDocument {
   readonly warnings?: readonly string[]
 }
 
-/** Collapses white space to single spaces, without marks of possible line breaks; letters are composed (NFC). */
+/** Collapses white space to single spaces, without marks of possible line breaks; letters are composed (NFC), ligatures in words are letters. */
 export function inline(text: string): string {
   // Most texts are as they should be.
   if (!/[^!-~ ]|\s\s|^\s|\s$/.test(text)) return text
   return text
     .replace(/[\u00ad\u200b\u2060\ufeff]+/g, '')
     .replace(/\s+/g, ' ')
+    .replace(/(?<=\p{L})[\ufb00-\ufb06]|[\ufb00-\ufb06](?=\p{L})/gu, (ligature) => ligature.normalize('NFKC'))
     .trim()
     .normalize()
 }

@@ -3,7 +3,7 @@ import { ACCENTS } from './markup/math.ts'
 import { dingbatsIn, symbolsIn } from './markup/symbols.ts'
 
 type TextContent = Awaited<ReturnType<Awaited<ReturnType<Awaited<ReturnType<typeof getDocumentProxy>>['getPage']>>['getTextContent']>>
-export type Item = Extract<TextContent['items'][number], { str: string }>
+export type Item = Extract<TextContent['items'][number], { str: string }> & { readonly isFixed?: boolean }
 
 /** Letters that fonts of TeX (encodings OT1 and T1) have at codes of control characters. */
 const LETTERS = new Map(
@@ -17,6 +17,8 @@ const UNKNOWN = /[^\P{Cc}\s]|\ufffd/gu
 const FORMS = /[\ufb00-\ufdff\ufe70-\ufefc]+/g
 /** Accents that fonts of TeX print before their letters. One at the beginning of a word may be a quotation mark. */
 const ACCENTED = /([\u00a8\u00af\u00b4\u00b8\u02c6\u02c7\u02d8-\u02dd]|(?<=\p{L})`)(\p{L})/gu
+/** Letters of scripts that have no others than those that are all as wide. */
+const WIDE = /[\u2e80-\ufaff\uff00-\uffef]/
 /** A gap between letters, in heights, that separates words. */
 export const WORD_GAP = 0.2
 /** A hyphen that divides a word at the end of a line. */
@@ -44,7 +46,7 @@ export function closedUp(items: readonly Item[]): readonly Item[] {
   return items.map((item) => (isClosed(item) && item.str.length > 1 ? { ...item, str: item.str.replaceAll(' ', '') } : item))
 }
 
-/** The texts of a page. The library takes codes of ZapfDingbats for letters, and knows the height of neither it nor Symbol, which has no Latin letters. */
+/** The texts of a page, and whether their letters are all as wide. The library takes codes of ZapfDingbats for letters, and knows the height of neither it nor Symbol, which has no Latin letters. */
 export function textsIn({ items, styles }: TextContent): Item[] {
   const texts = items.filter((item) => 'str' in item)
   const isDingbats = (font: string): boolean => {
@@ -52,7 +54,10 @@ export function textsIn({ items, styles }: TextContent): Item[] {
     return Number.isNaN(styles[font]?.ascent) && /[a-z3-8]/i.test(all) && !/[^\0-\u00ff]/.test(all)
   }
   const fonts = new Set(Object.keys(styles).filter(isDingbats))
-  return texts.map((item) => (fonts.has(item.fontName) ? { ...item, str: dingbatsIn(item.str) } : item))
+  return texts.map((item) => {
+    const isFixed = styles[item.fontName]?.fontFamily === 'monospace' && !WIDE.test(item.str)
+    return { ...item, isFixed, ...(fonts.has(item.fontName) && { str: dingbatsIn(item.str) }) }
+  })
 }
 
 /** The letters that a line of a page shows. */

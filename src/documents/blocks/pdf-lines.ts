@@ -21,6 +21,10 @@ export interface Line extends PrintedLine {
   readonly right: number
   /** Where its last column begins. */
   readonly column?: number
+  /** All its letters are as wide. */
+  readonly isFixed?: boolean
+  /** Its text is that of several lines of code. */
+  readonly isListing?: boolean
 }
 
 export type PdfPages = Required<Pick<BlockDocument, 'title' | 'warnings'>> & { readonly pages: readonly (readonly Line[])[] }
@@ -279,7 +283,8 @@ function lineOf(items: readonly Item[], page: number): Line[] {
   const left = letters.reduce((least, item) => Math.min(least, leftOf(item)), Infinity)
   const right = letters.reduce((most, item) => Math.max(most, leftOf(item) + item.width), 0)
   const [font = '', otherFont] = new Set(letters.map(({ fontName }) => fontName))
-  const line = { text, page, height, base, left, right, cells: shown.filter(({ text }) => text !== '') }
+  const isFixed = letters.every((item) => item.isFixed)
+  const line = { text, page, height, base, left, right, isFixed, cells: shown.filter(({ text }) => text !== '') }
   return text === '' ? [] : [{ ...line, ...(otherFont === undefined && { font }), ...(column !== undefined && { column }) }]
 }
 

@@ -16,6 +16,8 @@ const BARE = /^(\d{1,2})\s+\p{Lu}/u
 const ENDS_SENTENCE = /[.!?:;\u3002\u201d"')\]]$/
 /** Lines further apart than this many letters' heights belong to different paragraphs. */
 const PARAGRAPH_GAP = 2
+/** Distances of lines of a listing at most, and where a blank one is between them, in heights of letters. */
+const [LISTING_GAP, BLANK_LINE] = [3, 1.9]
 /** Distance of pages that are read as one, in heights of letters. */
 const PAGE_GAP = 100
 /** Letters so much larger than the document's own are a heading's. */
@@ -133,7 +135,8 @@ function isTitle(text: string): boolean {
 function blocksOf(pages: readonly (readonly Line[])[]): Block[] {
   const body = mostOf(pages.flat().map(({ height, text }) => [Math.round(height), text.length]))
   const notes = pages.map((lines) => notesOf(lines, body))
-  const lines = pages.flatMap((page, i) => page.slice(0, page.length - (notes[i]?.length ?? 0)))
+  const isFixed = mostOf(pages.flat().map((line) => [Number(line.isFixed), line.text.length])) === 1
+  const lines = pages.flatMap((page, i) => withListings(page.slice(0, page.length - (notes[i]?.length ?? 0)), isFixed))
   const compounds = dividesAtHyphens(lines)
     ? { has: () => true }
     : new Set(lines.flatMap(({ text }) => text.toLowerCase().match(COMPOUND) ?? []))
@@ -155,6 +158,28 @@ function dividesAtHyphens(lines: readonly Line[]): boolean {
   const wrapped = text.match(/[\p{L},-]\n(?=\p{Ll})/gu)?.length ?? 0
   const areWords = divided.every(([first, second]) => first.length > 2 && words.has(first) && !words.has(first + second))
   return areWords && (divided.length > COMPOUNDS.least || divided.length < COMPOUNDS.share * wrapped)
+}
+
+/** Lines of a page, those of a listing as one. @param isText whether letters that are all as wide are those of the text */
+function withListings(lines: readonly Line[], isText: boolean): Line[] {
+  const runs: [Line, ...Line[]][] = []
+  for (const line of lines) {
+    const run = runs.at(-1)
+    const before = run?.at(-1)
+    const isCode = [before, line].every((one) => one?.isFixed === true && one.isRow !== true && !BULLETED.test(one.text))
+    if (isCode && before && !isText && before.base > line.base && before.base - line.base < LISTING_GAP * line.height) run?.push(line)
+    else runs.push([line])
+  }
+  return runs.map((run) => {
+    const [first, ...others] = run
+    const edge = Math.min(...run.map(({ left }) => left))
+    const width = (first.right - first.left) / first.text.length
+    const texts = run.map(({ text, left, base }, i) => {
+      const isBelowBlank = i > 0 && at(run, i - 1).base - base > BLANK_LINE * first.height
+      return `${isBelowBlank ? '\n' : ''}${' '.repeat(Math.round((left - edge) / width))}${text}`
+    })
+    return others.length === 0 ? first : { ...first, text: texts.join('\n'), isListing: true }
+  })
 }
 
 /** The level of a heading by the size of its letters; undefined of another line. */
@@ -183,7 +208,8 @@ function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | un
     const follows = gap <= PARAGRAPH_GAP * Math.max(before?.height ?? 0, line.height)
     const text = inline(line.text.replace(LEADERS, ' ... '))
     const level = levelOf(line)
-    if (level !== undefined) {
+    if (line.isListing === true) blocks.push(new OpenBlock('code', line.text, line.page))
+    else if (level !== undefined) {
       if (last?.kind === 'heading' && follows && last.level === level && isAligned(before, line)) last.extend(text, line.page, compounds)
       else blocks.push(new OpenBlock('heading', text, line.page, level))
     } else if (
@@ -255,7 +281,7 @@ class OpenBlock {
   #length: number
 
   constructor(
-    readonly kind: Exclude<Block['kind'], 'code'>,
+    readonly kind: Block['kind'],
     text: string,
     readonly page: number,
     readonly level = 1,
@@ -313,9 +339,10 @@ function isAligned(before: Line | undefined, { text, left, right, height }: Line
   return isIndented || Math.abs(right - before.right) < height || Math.abs(left + right - before.left - before.right) < 2 * height
 }
 
-/** Whether a paragraph or an item continues on the next page. */
+/** Whether a paragraph or an item continues on the next page, or in the next column. */
 function continues(text: string, line: Line, before: Line | undefined): boolean {
-  return before !== undefined && before.page < line.page && !ENDS_SENTENCE.test(text) && /^\p{Ll}/u.test(line.text)
+  const isElsewhere = before && (before.page < line.page || (before.base < line.base && before.right < line.left))
+  return isElsewhere === true && !ENDS_SENTENCE.test(text) && /^\p{Ll}/u.test(line.text)
 }
 
 /** Whether the line before ended although its column had room for this line's first word. */

@@ -9,10 +9,16 @@ const HEADING = /^h([0-6])$/
 /** What stands between the links of a menu, and no empty check box. */
 const MARKS = /^(?![^]*\[ \])[\s|[\]<>\u00ab\u00bb\u00b7\u2022]*$/
 
-/** Blocks of elements of HTML that a parser has made. @throws as `markupBlocks` */
+/** Blocks of elements of HTML that a parser has made; paragraphs of code are the lines of one listing. @throws as `markupBlocks` */
 export function madeBlocks(nodes: readonly AnyNode[]): Block[] {
   tidy(elementsIn(nodes))
-  return markupBlocks(nodes)
+  const blocks: Block[] = []
+  for (const block of markupBlocks(nodes)) {
+    const last = blocks.at(-1)
+    if (last?.kind === 'code' && block.kind === 'code') blocks.splice(-1, 1, { ...last, text: `${last.text}\n${block.text}` })
+    else blocks.push(block)
+  }
+  return blocks
 }
 
 /**

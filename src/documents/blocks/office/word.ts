@@ -1,5 +1,6 @@
 import WordExtractor from 'word-extractor'
 import path from 'node:path/posix'
+import { at } from '../../../../base/at.ts'
 import { reasonOf } from '../../../../base/errors.ts'
 import { DocumentError } from '../../errors.ts'
 import { type Block, type BlockDocument, inline, Unread } from '../contract.ts'
@@ -19,6 +20,8 @@ const FIB = { sector: 512, magic: 0xa5ec, flags: 10, encrypted: 0x100 }
 const PACKAGE = Buffer.from('EncryptedPackage', 'utf16le')
 /** Without it the library replaces dashes and quotation marks; its types lack the option. */
 const AS_IS = { filterUnicode: false, includeBody: true, includeFooters: true }
+/** Further lines of the cells of a row at most. */
+const MOST_CELL_LINES = 50
 type Part = 'Body' | 'Footnotes' | 'Endnotes' | 'Textboxes' | 'Headers' | 'Annotations'
 type Parts = Readonly<Record<`get${Part}`, (options: typeof AS_IS) => string>>
 
@@ -55,16 +58,37 @@ function partBlocks(part: string): Block[] {
     blocks.push(...plainBlocks(prose.splice(0).join('\n\n'), false))
     if (rows.length > 0) blocks.push({ kind: 'table', rows: rowTexts(rows.splice(0)) })
   }
-  for (const line of text.split('\n')) {
-    const parts = line.replace(/\t$/, '').split('\t')
-    const cells = parts.map((cell) => ({ text: inline(cell) }))
-    const isRow = cells.filter(({ text }) => text !== '').length > 1
-    if (isRow !== rows.length > 0) end()
-    if (isRow) rows.push({ cells, isHead: false })
+  for (const line of wholeRows(text.split('\n'))) {
+    const cells = cellsOf(line).map((cell) => ({ text: inline(cell) }))
+    const shown = cells.flatMap(({ text }) => (text === '' ? [] : [text]))
+    const isRow = shown.length > 1
+    if (isRow !== rows.length > 0 || cells.length > (rows[0]?.cells.length ?? Infinity)) end()
+    // Which of its cells are merged is not known: it is one across the table, whose columns name none of them.
+    const merged = rows[0]?.cells.map((_, i) => (i === 0 ? { text: shown.join('; ') } : { text: '', isRepeat: true }))
+    if (isRow) rows.push({ cells: merged === undefined || merged.length === cells.length ? cells : merged, isHead: false })
     else prose.push(line)
   }
   end()
   return blocks
+}
+
+function cellsOf(line: string): string[] {
+  return line.replace(/\t$/, '').split('\t')
+}
+
+/** Lines, of which those of one row are one: it has as many cells then as the row before or after it, and ends with a tab. */
+function wholeRows(lines: readonly string[]): string[] {
+  const whole: string[] = []
+  for (let i = 0; i < lines.length; i++) {
+    const line = at(lines, i)
+    const isOpen = line.includes('\t') && !line.endsWith('\t')
+    const count = isOpen ? lines.slice(i, i + MOST_CELL_LINES).findIndex((one) => one.endsWith('\t')) : 0
+    const row = lines.slice(i, i + count + 1).join(' ')
+    const isRow = [whole.at(-1), lines[i + count + 1]].some((one = '') => one.endsWith('\t') && cellsOf(one).length === cellsOf(row).length)
+    whole.push(isRow ? row : line)
+    if (isRow && count > 0) i += count
+  }
+  return whole
 }
 
 /** A Word document (DOCX). @throws document_invalid (damaged, encrypted), payload_too_large */

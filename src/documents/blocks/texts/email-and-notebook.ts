@@ -51,7 +51,11 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
   }
   const attached = mail.attachments.filter((one) => !isMail(one)).map(({ filename, mimeType }) => filename ?? mimeType)
   if (attached.length > 0) warnings.push(`Attachments were not read: ${listed(attached)}.`)
-  return { title: inline(mail.subject ?? ''), blocks: blocks.filter((block) => textsOf(block).join('') !== ''), warnings }
+  return {
+    title: inline(mail.subject ?? ''),
+    blocks: blocks.filter((block) => textsOf(block).join('') !== ''),
+    warnings: [...new Set(warnings)],
+  }
 }
 
 /** A plain text in which each paragraph of a quote has its marks once. */
@@ -104,7 +108,10 @@ async function parsedMail(bytes: Uint8Array) {
   const file = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
   const types = file.match(/^content-type:[ \t]*text\/.*(?:\r?\n[ \t].*)*/gim) ?? []
   const isUtf8 = types.length > 0 && types.every((type) => /\bcharset\s*=\s*"?utf-?8\b/i.test(type))
-  const isSubjectUtf8 = !/=\?(?!utf-?8\?)[\w-]+\?[bq]\?/i.test(file.slice(0, file.search(/\r?\n\r?\n|$/)))
+  const header = file.slice(0, file.search(/\r?\n\r?\n|$/))
+  const isSubjectUtf8 = !/=\?(?!utf-?8\?)[\w-]+\?[bq]\?/i.test(header)
+  const [, quoted, boundary = quoted] = /\bboundary\s*=\s*(?:"([^"]+)"|([^\s;]+))/i.exec(header) ?? []
+  if (boundary !== undefined && !file.includes(`--${boundary}--`)) warnings.push('The e-mail has no end: it may be incomplete.')
   const decoded = (text = '', isNamed = isUtf8): string => {
     if (isNamed) return text
     const letters = withWindowsLetters(text)
@@ -114,7 +121,7 @@ async function parsedMail(bytes: Uint8Array) {
   }
   return {
     mail: { ...mail, subject: decoded(mail.subject, isSubjectUtf8), text: decoded(mail.text), html: decoded(mail.html) },
-    warnings: [...new Set(warnings)],
+    warnings,
   }
 }
 

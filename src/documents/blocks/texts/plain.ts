@@ -30,7 +30,7 @@ const CELLS = /\S(?:\t+| {3,}| ?\.{4,} ?)\S/
 /** What may be a further line of a cell. */
 const WRAPPED = /^\s{2,}\S/
 /** The date and time that a message of a chat, or an entry of a log, begins with. */
-const STAMPED = /^(?:\[?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:, ?|T| )\d{1,2}[:.]\d{2}|\[\d{1,2}(?::\d{2}){1,2}\] )/
+const STAMPED = /^\u200e?(?:\[?\d{1,4}[-./]\d{1,2}[-./]\d{1,4}(?:, ?|T| )\d{1,2}[:.]\d{2}|\[\d{1,2}(?::\d{2}){1,2}\] )/
 /** One of a person, which is no date in a sentence. */
 const MESSAGE = new RegExp(`${STAMPED.source}.{0,12}(?: - |\\] )[^:\\s][^:]{0,40}: `)
 const TAB = 8

@@ -468,6 +468,16 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     title: 'd2',
     says: '[Quay > Fees] Seven. [Mole > Fees] Two.',
   },
+  // Each line of a listing is a paragraph.
+  {
+    file: 'listing.docx',
+    content: docx(
+      p('Run:') + ['def lit(x):', '    return x', 'lit(1)'].map((line) => p(line, '<w:pStyle w:val="Code"/>')).join('') + p('Done.'),
+      { styles: '<w:style w:styleId="Code"><w:name w:val="Source Code"/></w:style>' },
+    ),
+    joined: 'Run:\ndef lit(x):\n    return x\nlit(1)Done.',
+    words: 3,
+  },
   // A file that is newer than its name.
   { file: 'newer.doc', content: docx(heading('Fees') + item('Pay.', 0), { numbering: NUMBERING }), says: '1. Pay.', warnings: [] },
   // Parts of another encoding than UTF-8, which XML may have.

@@ -255,6 +255,20 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     headings: { 'Pay ahead': '' },
     warnings: [/^Headings of DOC are read as plain text/],
   },
+  // Rows with merged cells, whose values are of no column that is known; cells of several lines; a wider table directly below.
+  {
+    file: 'cells.doc',
+    content: makeDoc(
+      'Tab\tis none\rBoat\u0007Owner\u0007Fee\u0007\rRaft\u0007Ann\rBerg\u00077\u0007\rYacht\u0007Di\u00079\u0007\rSum\u000716\u0007\rKetch\u0007Ed\u00078\u0007\rBerth\u0007May\u0007June\u0007July\u0007\rMole\u00071\u00072\u00073\u0007\rThe end.\r',
+    ),
+    lines: [
+      'Boat: Raft; Owner: Ann Berg; Fee: 7',
+      'Boat: Yacht; Owner: Di; Fee: 9',
+      'Sum; 16',
+      'Boat: Ketch; Owner: Ed; Fee: 8',
+      'Berth: Mole; May: 1; June: 2; July: 3',
+    ],
+  },
   // Dates before March 1900, fractions of seconds, raised and struck text, escapes, formulas whose text is empty.
   {
     file: 'values.xlsx',

@@ -609,6 +609,78 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['No: 1; Goods: Oil for the lamps of the old mole; Each: 7.50; Sum: 15.00', 'No: 2; Goods: Rope; Each: 9.00; Sum: 9.00'],
   },
+  // A sum below a column whose other values begin and end elsewhere than its name, in a table whose rows all have empty cells.
+  {
+    file: 'centred-names.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(700, { 80: 'Day', 170: 'Goods', 300: 'Out', 400: 'In', 480: 'Left' }),
+          ...inRow(676, { 50: '2025-05-01', 160: 'Opening', 480: '50.00' }),
+          ...inRow(652, { 50: '2025-05-02', 160: 'Lamp oil', 300: '7.50', 480: '42.50' }),
+          ...inRow(628, { 50: '2025-05-04', 160: 'Dues', 400: '9.00', 480: '51.50' }),
+          ...inRow(604, { 50: 'Sum', 300: '7.50', 400: '9.00', 480: '51.50' }),
+        ),
+      }),
+    lines: ['Day: 2025-05-02; Goods: Lamp oil; Out: 7.50; Left: 42.50', 'Day: Sum; Out: 7.50; In: 9.00; Left: 51.50'],
+  },
+  // A listing keeps its lines, in a font whose letters are all as wide; an item, and a line within a sentence, in it are none.
+  {
+    file: 'listing.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD.replace('Helvetica-Bold', 'Courier'),
+        content: [
+          printedAt([50, 700, 'The watch counts the lamps by this, which the office has made:']),
+          printedAt([50, 680, 'def count(lamps):'], [79, 666, 'if not lamps:'], [108, 652, 'return 0'], [79, 624, '# lit']),
+          printedAt([79, 610, 'return len(lamps)']),
+          printedAt([50, 560, 'It is called as']),
+          printedAt([50, 546, 'count(lamps)']),
+          printedAt([50, 532, 'each night by the watch of the old mole. These are known to the office:']),
+          printedAt([50, 500, '\\225 red'], [50, 486, '\\225 green']),
+        ]
+          .map((part, i) => ([1, 2, 4, 6].includes(i) ? part.replaceAll('/F1', '/F2') : part))
+          .join('\n'),
+      }),
+    has: [
+      'made:\ndef count(lamps):\n    if not lamps:\n        return 0\n\n    # lit\n    return len(lamps)\nIt is called as count(lamps) each night',
+      '- red\n- green',
+    ],
+  },
+  // A paragraph, and a word, that continue in the next column.
+  {
+    file: 'next-column.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          [50, 300, 'The watch looks after the lamp'],
+          [50, 286, 'of the old mole and of the har-'],
+          [300, 700, 'bour from dusk until dawn. It'],
+          [300, 686, 'notes each ship.'],
+        ),
+      }),
+    has: ['The watch looks after the lamp of the old mole and of the harbour from dusk until dawn. It notes each ship.'],
+  },
+  // Names of two lines that each page repeats, of which the first has fewer cells than a row.
+  {
+    file: 'names-of-two-lines.pdf',
+    content: () =>
+      pages(
+        (page) => [
+          placed({ 0: 'Day', 90: 'Goods', 220: 'Money' }),
+          placed({ 220: 'out', 320: 'Left', 420: 'By' }),
+          '',
+          placed({ 0: `${page} May`, 90: 'Rope', 320: '35.50', 420: 'Bo' }),
+          '',
+          placed({ 0: `${page} June`, 90: 'Lamp oil', 220: `${page}.50`, 320: '42.50', 420: 'Ann' }),
+        ],
+        2,
+      ),
+    lines: [1, 2].flatMap((page) => [
+      `Day: ${page} May; Goods: Rope; Left: 35.50; By: Bo`,
+      `Day: ${page} June; Goods: Lamp oil; Money out: ${page}.50; Left: 42.50; By: Ann`,
+    ]),
+  },
   // Items whose numbers have no marks, below a colon; other numbers begin lines too.
   {
     file: 'bare-numbers.pdf',

@@ -122,6 +122,12 @@ export const ENCODING_CASES: readonly FidelityCase[] = [
     has: ['K\ufffdln'],
     warnings: [/^Letters of the e-mail are lost/],
   },
+  {
+    file: 'cut.eml',
+    content: 'Content-Type: multipart/mixed; boundary="a b"\r\n\r\n--a b\r\nContent-Type: text/plain\r\n\r\nThe lamp is',
+    says: 'The lamp is',
+    warnings: [/^The e-mail has no end: it may be incomplete\.$/],
+  },
   { file: 'wide.txt', content: Buffer.from(GERMAN, 'utf16le'), says: GERMAN, warnings: [/read as utf-16le/] },
   { file: 'composed.txt', content: 'A cafe\u0301 in Ko\u0308ln.', joined: 'A caf\u00e9 in K\u00f6ln.', warnings: [] },
   { file: 'composed.md', content: '# Cafe\u0301\n\n- Ko\u0308ln\n', joined: '- K\u00f6ln', title: 'Caf\u00e9' },
@@ -316,11 +322,12 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
   {
     file: 'chat.txt',
     content:
-      '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?\n[12/03/2024, 09:15:40] Bo: Yes,\nsee you there\n12.03.24, 09:17 - Cy: It costs 5 crowns\n\n' +
+      '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?\n[12/03/2024, 09:15:40] Bo: Yes,\nsee you there\n\u200e[12/03/2024, 09:16:10] Ann Berg: \u200eimage omitted, \ufb01ne, not \ufb01\n12.03.24, 09:17 - Cy: It costs 5 crowns\n\n' +
       '2024-05-01 07:00 lamp lit\n2024-05-01T19:00:30 lamp out\n\nIt was lit on\n2024-05-01 07:00 and\n2024-05-02 07:10.\n',
     lines: [
       '[12/03/2024, 09:15:02] Ann Berg: Lunch at 12:30?',
       '[12/03/2024, 09:15:40] Bo: Yes, see you there',
+      '\u200e[12/03/2024, 09:16:10] Ann Berg: \u200eimage omitted, fine, not \ufb01',
       '12.03.24, 09:17 - Cy: It costs 5 crowns',
       '2024-05-01 07:00 lamp lit',
       '2024-05-01T19:00:30 lamp out',
