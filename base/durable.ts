@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { link, open, rename, rm, writeFile, type FileHandle } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { link, open, readdir, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { notRegular, orAbsent } from './exists.ts'
 import { inFolder } from './failures.ts'
 import { makeFolder } from './make-folder.ts'
@@ -9,6 +9,22 @@ import { makeFolder } from './make-folder.ts'
 export async function syncPath(path: string): Promise<void> {
   await using handle = await orAbsent(open(path, 'r'))
   await handle?.sync()
+}
+
+/** Temporary files of `writeFileDurably`, and the age at which the process that wrote one was certainly killed. */
+const TEMPORARY = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/
+const ABANDONED_MS = 3_600_000
+/** Folders that this process has looked through. */
+const swept = new Set<string>()
+
+/** Removes the temporary files of killed processes from a folder, once per process. */
+async function sweep(folder: string): Promise<void> {
+  if (swept.has(folder)) return
+  swept.add(folder)
+  for (const name of (await readdir(folder)).filter((name) => TEMPORARY.test(name))) {
+    const { mtimeMs } = await stat(join(folder, name))
+    if (Date.now() - mtimeMs > ABANDONED_MS) await rm(join(folder, name))
+  }
 }
 
 /**
@@ -34,6 +50,7 @@ export async function writeFileDurably(
     inFolder(dirname(path))(error)
   }
   await syncPath(dirname(path))
+  await sweep(dirname(path)).catch(() => undefined)
 }
 
 const NEWLINE = 10

@@ -33,6 +33,8 @@ const FAILURES = [
   },
 ] as const
 
+export const DAMAGED = 'A file of the table is missing or damaged: run `cepe index verify`.'
+
 /** Texts of LanceDB for a request to an object store that failed; an object that is missing is damage. */
 const STORE_FAILURE = /Generic S3 error|store: "S3"|operation lacked/
 
@@ -51,8 +53,8 @@ export function failureOf(thrown: unknown): CodedError | undefined {
       'The object store of the index did not answer, or rejected a request: check the store, its credentials and the network. Replicas with CEPE_MIRROR_DIR answer from a copy.',
       { field: 'CEPE_INDEX_DIR', retryAfterS: 5, cause: thrown },
     )
-  const isDamage = /lance/i.test(message) && (isBrokenFile(thrown) || /not found/i.test(message))
-  const damage = { code: 'index_invalid', remedy: 'A file of the table is missing or damaged: run `cepe index verify`.' } as const
+  const isDamage = /lance|next batch from stream|panic in async/i.test(message) && (isBrokenFile(thrown) || /not found/i.test(message))
+  const damage = { code: 'index_invalid', remedy: DAMAGED } as const
   const failure = FAILURES.find(({ of }) => isOf(thrown, of)) ?? (isDamage ? damage : undefined)
   if (failure === undefined) return undefined
   return new CodedError(failure.code, `${failure.remedy} (${lanceText(thrown)})`, { ...failure, cause: thrown })
@@ -91,9 +93,11 @@ export function isVersionGone(thrown: unknown): boolean {
   return /not found[^]*_versions\/|_versions\/[^]*not found/i.test(messageOf(thrown))
 }
 
-/** True if LanceDB found an incomplete file, by the errors of its readers. */
+/** Texts of LanceDB's readers for an incomplete or changed file; "file a bug report" stands for what they did not expect of one. */
+const BROKEN =
+  /of size \d+ bytes|fill whole buffer|invalid seek|invalid magic|correct footer|too small|missing implementation field|panic|corrupt file|bug report|decode protobuf|unexpected eof|current-format reader|batch from stream: invalid input/i
+
+/** True if LanceDB found an incomplete or changed file, by the errors of its readers. */
 export function isBrokenFile(thrown: unknown): boolean {
-  return /of size \d+ bytes|fill whole buffer|invalid seek|invalid magic|correct footer|too small|missing implementation field|panic/i.test(
-    lanceText(thrown),
-  )
+  return BROKEN.test(lanceText(thrown))
 }

@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { conflict, messageOf, onCode } from '../../base/errors.ts'
+import { conflict, invalidIndex, messageOf, onCode } from '../../base/errors.ts'
+import { orAbsent } from '../../base/exists.ts'
+import { sha256OfFile } from '../../base/files.ts'
 import { ageOf } from '../../base/locks/clock.ts'
 import type { TableLocation } from '../contract.ts'
 import { bytesUnder, storeOf, within } from '../store/store-of.ts'
+import { readChecksums } from '../table/checksums.ts'
 import { type Table, vectorIndexConfig, writing } from '../table/lance.ts'
 import { readMetadata } from '../table/metadata.ts'
 import type { TableSync } from '../table/table-sync.ts'
-import { type Versions, versionsOf } from '../table/manifest.ts'
+import { newestVersion, type Versions, versionsOf } from '../table/manifest.ts'
 import { readAlias, tableFolder, tableOf } from '../versions/alias.ts'
 import { retentionMs } from '../versions/read-pins.ts'
-import { withLive } from '../versions/recover.ts'
+import { CHANGED, withLive } from '../versions/recover.ts'
 import { withMaintenanceLock, withWriterLock } from '../writers/locks.ts'
 
 /** Interval for polling whether files are merged; longer where each poll is a request. */
@@ -19,13 +22,33 @@ const SLOW_LOOK_MS = 250
 const MOST_HELD_MS = 45_000
 
 /**
+ * Compares the files whose rows a compaction writes into another file with their checksums: that file would have a checksum of its own,
+ * and hide that one of them has changed.
+ * @throws index_invalid naming it
+ */
+async function requireUnchanged({ dir, storedAs }: Table): Promise<void> {
+  if (storeOf(dir).durable) return
+  const folder = tableFolder(dir, storedAs)
+  const [recorded, { named }] = [await readChecksums(folder), await newestVersion(folder)]
+  const merged = named.filter(({ rows }) => rows < FRAGMENT_ROWS)
+  for (const { file } of merged.length > 1 ? merged : []) {
+    const sums = recorded.get(file)
+    // Another process may have compacted the table.
+    const sha256 = sums && (await orAbsent(sha256OfFile(within(folder, file))))
+    if (sha256 === undefined || sums?.has(sha256)) continue
+    throw invalidIndex(file, `${file} of ${storedAs} ${CHANGED}, so that nothing is compacted: run \`cepe index verify\`.`)
+  }
+}
+
+/**
  * Compacts small files, removes files used only by versions older than `cleanupOlderThan`, and adds new rows to the indexes. A concurrent
  * change would abort the compaction, and LanceDB keeps the orphaned files for a week. Writers of a live table therefore wait until files
  * are merged; index updates run during writes.
- * @throws disk_full, conflict
+ * @throws disk_full, conflict; as requireUnchanged
  */
 async function optimize(table: Table, cleanupOlderThan: Date): Promise<unknown> {
   const location = { dir: table.dir, table: tableOf(table.storedAs) }
+  await requireUnchanged(table)
   return writing(table, async () => {
     // A job's own table, or a replaced one, has no writers.
     if ((await readAlias(location)) !== table.storedAs) return table.optimize({ cleanupOlderThan })

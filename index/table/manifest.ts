@@ -53,7 +53,7 @@ const PROTO = protobuf.parse(
   `syntax = "proto3";
   message DataFile { string path = 1; uint64 bytes = 6; }
   message DeletionFile { int32 type = 1; uint64 read_version = 2; uint64 id = 3; }
-  message Fragment { uint64 id = 1; repeated DataFile files = 2; DeletionFile deletion = 3; }
+  message Fragment { uint64 id = 1; repeated DataFile files = 2; DeletionFile deletion = 3; uint64 rows = 4; }
   message Manifest { repeated Fragment fragments = 2; optional uint64 indexes = 6; }
   message Uuid { bytes uuid = 1; }
   message IndexFile { string path = 1; uint64 bytes = 2; }
@@ -66,6 +66,7 @@ interface ManifestProto {
     readonly id: string
     readonly files: readonly { readonly path: string; readonly bytes: string }[]
     readonly deletion: { readonly type: number; readonly read_version: string; readonly id: string } | null
+    readonly rows: string
   }[]
   readonly indexes?: string
 }
@@ -93,8 +94,8 @@ export async function manifestFiles(folder: string): Promise<string[]> {
  * Reads which data, deletion and index files a version needs.
  * @param manifest name of its file
  * @param sums its recorded checksums
- * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them); undefined if the manifest is missing,
- * incomplete or changed: after a power loss it can be empty, truncated or full of zeros
+ * @returns their paths in the table, with slashes, and bytes (0 if the manifest does not name them), of data the rows too (0 if some are
+ * deleted); undefined if the manifest is missing, incomplete or changed: after a power loss it can be empty, truncated or full of zeros
  */
 export async function namedFiles(folder: string, manifest: string, sums?: ReadonlySet<string>) {
   const bytes = Buffer.from((await storeOf(folder).files.read(within(folder, VERSIONS, manifest), 'latin1')) ?? '', 'latin1')
@@ -103,15 +104,23 @@ export async function namedFiles(folder: string, manifest: string, sums?: Readon
   try {
     const { fragments, indexes } = messageAt<ManifestProto>('Manifest', bytes, Number(bytes.readBigUInt64LE(bytes.length - FOOTER)))
     const { indices } = indexes === undefined ? { indices: [] } : messageAt<IndexesProto>('Indexes', bytes, Number(indexes))
-    const data = fragments.flatMap(({ files }) => files.map((file) => ({ file: `data/${file.path}`, bytes: Number(file.bytes) })))
+    const data = fragments.flatMap(({ files, rows, deletion }) =>
+      files.map((file) => ({ file: `data/${file.path}`, bytes: Number(file.bytes), rows: deletion === null ? Number(rows) : 0 })),
+    )
     const deletions = fragments.flatMap(({ id, deletion }) =>
       deletion === null
         ? []
-        : [{ file: `_deletions/${id}-${deletion.read_version}-${deletion.id}.${deletion.type === 1 ? 'bin' : 'arrow'}`, bytes: 0 }],
+        : [
+            {
+              file: `_deletions/${id}-${deletion.read_version}-${deletion.id}.${deletion.type === 1 ? 'bin' : 'arrow'}`,
+              bytes: 0,
+              rows: 0,
+            },
+          ],
     )
     const ofIndexes = indices.flatMap(({ uuid: { uuid }, files }) => {
       const dashed = uuid.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
-      return files.map((file) => ({ file: `_indices/${dashed}/${file.path}`, bytes: Number(file.bytes) }))
+      return files.map((file) => ({ file: `_indices/${dashed}/${file.path}`, bytes: Number(file.bytes), rows: Infinity }))
     })
     return [...data, ...deletions, ...ofIndexes]
   } catch {

@@ -2,12 +2,15 @@ import type { Data, FixedSizeList, Float16, Schema, Table } from 'apache-arrow'
 import { at } from '../../base/at.ts'
 import { halvesSomeNonZero, writeHalves } from '../../base/binary16.ts'
 import { CodedError, invalidIndex } from '../../base/errors.ts'
+import { DAMAGED } from '../../base/failures.ts'
 import { arrow } from '../../migrations/arrow.ts'
 import { base } from '../../migrations/list.ts'
 import type { Passage } from '../contract.ts'
+import { contentHash } from '../hash.ts'
 import { metadataColumns, storedMetadata, utf8 } from './metadata-columns.ts'
 
-export const PASSAGE_COLUMNS = ['id', 'title', 'text', 'source', 'metadata'] as const
+/** Columns that {@link passagesOf} reads. */
+export const PASSAGE_COLUMNS = ['id', 'title', 'text', 'source', 'metadata', 'hash'] as const
 
 export const TEXT_COLUMNS = ['text', 'title'] as const
 
@@ -134,23 +137,26 @@ export function stringsIn(table: Columns, column: string): string[] {
   return Array.from({ length: table.numRows }, (_, row) => value(row))
 }
 
-/** Accessor of the passages of a result. */
+/** Accessor of the passages of a result. @throws index_invalid for one that is not what was written */
 export function passagesOf(table: Columns): (row: number) => Passage {
   const id = stringsOf(table, 'id')
   const title = stringsOf(table, 'title')
   const text = stringsOf(table, 'text')
   const sources = stringsOf(table, 'source')
   const metadatas = stringsOf(table, 'metadata')
+  const hash = stringsOf(table, 'hash')
   return (row) => {
     const source = sources(row)
     const metadata = storedMetadata(metadatas(row))
-    return {
+    const passage = {
       id: id(row),
       title: title(row),
       text: text(row),
       ...(source === '' ? {} : { source }),
       ...(metadata === undefined ? {} : { metadata }),
     }
+    if (contentHash(passage) === hash(row)) return passage
+    throw invalidIndex('id', `The passage ${JSON.stringify(passage.id)} is not what was written. ${DAMAGED}`)
   }
 }
 

@@ -45,7 +45,7 @@ async function unreadableFrom(table: Table, first: number): Promise<unknown> {
     try {
       await table
         .takeOffsets(offsets)
-        .select([...PASSAGE_COLUMNS, 'hash', 'vector'])
+        .select([...PASSAGE_COLUMNS, 'vector'])
         .toArrow()
     } catch (error) {
       return error

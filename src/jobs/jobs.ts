@@ -1,11 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
+import { exists } from '../../base/exists.ts'
 import { isDiskFull } from '../../base/failures.ts'
+import { fileBytes, readLines } from '../../base/files.ts'
+import { parseJson } from '../../base/json.ts'
 import { whileHeld } from '../../base/locks/lock.ts'
 import { jobFiles } from '../../index/ingest/plan/contract.ts'
 import { replacedTables } from '../../index/ingest/remove-stale.ts'
 import { ordersOf } from './orders.ts'
-import { checkOpen, isSettled, moved, type Job } from './record/schema.ts'
+import { checkOpen, isFinal, isSettled, moved, type Job } from './record/schema.ts'
 import { JobStore } from './record/store.ts'
 import type { JobParts } from './run/live-job.ts'
 import { JobQueue } from './run/runner.ts'
@@ -64,8 +67,7 @@ export function createJobs(parts: JobParts) {
         })
       return get(id)
     },
-    /** Path of the report of rejected lines (JSON lines). The file is missing if none was rejected. */
-    reportPath: async (id: string) => jobFiles(store.folder((await store.load(id)).id)).rejects,
+    reportPath: async (id: string) => reportOf(store, await store.load(id)),
     /** Resolves when the job has ended, in whichever process it runs. */
     wait: async (id: string, onProgress: (job: Job) => void = () => undefined, signal?: AbortSignal) => {
       for (;;) {
@@ -85,6 +87,26 @@ export function createJobs(parts: JobParts) {
     /** Stops after the running batch; unfinished jobs resume at the next start. */
     close: () => queue.close(),
   }
+}
+
+/**
+ * Path of a job's report of rejected lines (JSON lines). The file is missing if none was rejected.
+ * @throws store_unavailable if the report of an ended job is lost, incomplete or that of another job
+ */
+async function reportOf(store: JobStore, { id, state, counters, recent_rejects: recent }: Job): Promise<string> {
+  const { rejects } = jobFiles(store.folder(id))
+  if (!isFinal(state)) return rejects
+  const left = new Set(recent.map((reject) => JSON.stringify(reject)))
+  let rejected = 0
+  for await (const line of (await exists(rejects)) ? readLines(fileBytes(rejects), Infinity) : []) {
+    if (!('text' in line)) continue
+    left.delete(line.text)
+    const { reason, lines = 1 } = (parseJson(line.text) ?? {}) as { readonly reason?: string; readonly lines?: number }
+    if (reason !== undefined) rejected += lines
+  }
+  if (left.size === 0 && (state !== 'done' || rejected === counters.rejected)) return rejects
+  const problem = `${rejects} has other lines than the job ${id} rejected: it is lost, incomplete or that of another job`
+  throw new CodedError('store_unavailable', `${problem}. Put its copy back.`)
 }
 
 function refuse(): Promise<never> {

@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError } from '../../base/errors.ts'
 import { jobFiles } from '../../index/ingest/plan/contract.ts'
+import { planCorpus } from '../../index/ingest/plan/plan.ts'
+import { readPassages } from '../../index/read/read.ts'
 import { Command } from 'commander'
 import { withReadingOptions } from '../../src/cli/index/reading-options.ts'
 import { importPath } from '../../src/jobs/kept/served-file.ts'
@@ -230,6 +232,44 @@ await t.test('records that cannot be read are listed by their ids, and hold up n
   const next = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(3, 50))), options: {} })
   t.match(await jobs.wait(next.id), { state: 'done' })
   t.equal(await index.count(), 18)
+})
+
+await t.test('a report that is not that of its job is not shown', async (t) => {
+  const dir = await tempDir(t)
+  const { jobs } = await withJobs(t, dir)
+  const add = async (lines: string, share = 0.5) => {
+    await writeFile(join(dir, 'corpus.tsv'), `${toTsv(somePassages(3))}${lines}`)
+    const { id, state } = await jobs.wait((await jobs.addFile(join(dir, 'corpus.tsv'), { max_rejected_share: share })).id)
+    return { id, state, report: jobFiles(join(dir, 'index', 'jobs', id)).rejects }
+  }
+  const [none, one, other, failed] = [await add(''), await add('bad\n'), await add('\nbad\np1\tagain\tT\n'), await add('bad\n', 0.1)]
+  t.same([none.state, one.state, other.state, failed.state], ['done', 'done', 'done', 'failed'])
+  const kept = await readFile(other.report)
+  t.equal(await jobs.reportPath(failed.id), failed.report)
+  const refused = async (job: typeof one) =>
+    t.rejects(jobs.reportPath(job.id), {
+      code: 'store_unavailable',
+      message: new RegExp(`${job.report} has other lines than the job ${job.id} rejected: it is lost, incomplete or that of another job`),
+    })
+  for (const job of [none, one, failed]) {
+    await copyFile(other.report, job.report)
+    await refused(job)
+  }
+  await writeFile(other.report, kept.subarray(0, -10))
+  await refused(other)
+  await rm(other.report)
+  await refused(other)
+  await writeFile(other.report, kept)
+  t.equal(await jobs.reportPath(other.id), other.report)
+})
+
+await t.test('a report has the rejected lines of the last reading alone', async (t) => {
+  const folder = t.testdir({})
+  const plan = (text: string) => planCorpus(readPassages(streamed(text)), { folder, maxRejectedShare: 1 })
+  await plan(`${toTsv(somePassages(3))}bad\n`)
+  t.match(await readFile(jobFiles(folder).rejects, 'utf8'), /missing_column/)
+  await plan(toTsv(somePassages(3)))
+  await t.rejects(readFile(jobFiles(folder).rejects), { code: 'ENOENT' })
 })
 
 await t.test('without its list of files a job deletes nothing', async (t) => {

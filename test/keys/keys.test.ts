@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -36,6 +36,19 @@ t.test('a key is shown once and kept as a hash that only its owner may read', as
   await t.rejects(addKey(dir, { name: 'ann', role: 'user' }), { code: 'conflict' }, 'what a name meant in a log stays so')
   await t.rejects(revokeKey(dir, 'carl'), { code: 'not_found' })
   t.same((await readdir(dir)).sort(), ['ann.key.json', 'bob.key.json'], 'nothing half-written is left')
+})
+
+t.test('a file that a killed command left unfinished is removed by a later one, but none that may be being written', async (t) => {
+  const dir = t.testdir({ 'ours.tmp': '', 'it.key.json.1.tmp': '' })
+  const env = { CEPE_KEYS_DIR: dir }
+  const unfinished = ['eve', 'usage'].map((name, i) => `${name}.json.1c9bb6a2-0c59-4a3e-9f0e-0d2d1d7d3d0${i}.tmp`)
+  for (const name of unfinished) await writeFile(path.join(dir, name), '{')
+  t.equal((await runCli(['keys', 'add', 'ann'], env)).code, 0)
+  t.same((await readdir(dir)).sort(), ['ann.key.json', ...unfinished, 'it.key.json.1.tmp', 'ours.tmp'].sort())
+  const hours = new Date(Date.now() - 2 * 3_600_000)
+  for (const name of await readdir(dir)) await utimes(path.join(dir, name), hours, hours)
+  t.equal((await runCli(['keys', 'revoke', 'ann'], env)).code, 0)
+  t.same((await readdir(dir)).sort(), ['ann.key.json', 'it.key.json.1.tmp', 'ours.tmp'])
 })
 
 t.test('two processes that make keys at once: none is lost, and of one name there is one', async (t) => {

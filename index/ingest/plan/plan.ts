@@ -50,7 +50,7 @@ export interface PlanOptions {
 export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOptions): Promise<Plan> {
   const files = jobFiles(options.folder)
   await rm(files.shards, { recursive: true, force: true })
-  await rm(files.plan, { force: true })
+  for (const file of [files.plan, files.rejects]) await rm(file, { force: true })
   await makeFolder(files.shards)
   const plan = await layOut(items, options)
   checkCounts(plan, options)

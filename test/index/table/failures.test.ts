@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { rm, truncate, writeFile } from 'node:fs/promises'
+import { readFile, rm, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { at } from '../../../base/at.ts'
@@ -83,6 +83,28 @@ await t.test('a file that is not whole', async (t) => {
     t.same(recognised(broken), ['isBrokenFile'], failures.lanceText(broken))
     t.notMatch(failures.lanceText(broken), /\.cargo|\.rs:/, 'where in its own source is left out')
   }
+})
+
+await t.test('a file with changed bytes', async (t) => {
+  const dir = await tempDir(t)
+  await made(t, dir)
+  const [file = ''] = await filesUnder(join(dir, `${STORED_AS}.lance`, 'data'))
+  const whole = await readFile(file)
+  let found = 0
+  for (let at = 0; at < whole.length; at += 97)
+    for (const fill of [0, 255]) {
+      await writeFile(file, Buffer.from(whole).fill(fill, at, Math.min(at + 200, whole.length)))
+      using connection = await connectLance(dir, undefined)
+      const read = connection.openTable(STORED_AS).then((table) => table.query().toArray())
+      const thrown = await read.then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      if (thrown !== undefined) found++
+      if (thrown !== undefined)
+        t.match(failures.failureOf(thrown), { code: 'index_invalid', message: /cepe index verify/ }, messageOf(thrown))
+    }
+  t.ok(found > 20, `${found} reads fail`)
 })
 
 await t.test('a full disk, as the system says it', async (t) => {

@@ -1,9 +1,10 @@
 import t, { type Test } from 'tap'
 import { execFile } from 'node:child_process'
 import { copyFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { filesUnder } from '../../../base/files.ts'
+import { compactionCommand } from '../../../index/compaction/compact.ts'
 import { passageText } from '../../../index/contract.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
@@ -163,6 +164,44 @@ await t.test('a version is acknowledged by one after it, and by being served', a
   first.index.close()
   await truncate(file, 10)
   await t.rejects((await opened(t, dir)).index.view(), { code: 'index_invalid' })
+})
+
+await t.test('passages that have changed on the disk are not read, written again or compacted', async (t) => {
+  const dir = await tempDir(t)
+  const { index } = await opened(t, dir)
+  const put = async (first: number): Promise<void> => {
+    const passages = somePassages(9, first)
+    await index.upsert(passages, await embed(passages.map(passageText)))
+  }
+  for (const first of [0, 20, 40]) await put(first)
+  const changed = somePassages(1, 22)
+  const files = (await filesUnder(dir)).filter((file) => basename(dirname(file)) === 'data')
+  const stored = await Promise.all(files.map((file) => readFile(file)))
+  const [at, bytes] = [...stored.entries()].find(([, content]) => content.includes('number 22.')) ?? []
+  if (at === undefined || bytes === undefined) throw new Error('no file has the passage')
+  await writeFile(files[at] ?? '', Buffer.from(bytes.toString('latin1').replace('number 22.', 'number 72.'), 'latin1'))
+
+  const { index: again } = await opened(t, dir)
+  const expected = { code: 'index_invalid', message: /"p22" is not what was written.*cepe index verify/ }
+  await t.rejects(again.get('p22'), expected)
+  await t.rejects(again.list({ limit: 100 }), expected)
+  await t.rejects(async () => {
+    for await (const _ of again.export());
+  }, expected)
+  const view = await again.view()
+  const [vector = new Float32Array()] = await embed(changed.map(passageText))
+  await t.rejects(view.search(vector, { k: 3 }), expected)
+  await t.rejects(view.searchText('number 72', { k: 3 }), expected)
+  t.match(await again.get('p21'), { id: 'p21' }, 'other passages are read')
+
+  const location = { dir, table: 'passages' }
+  const lost = `data/${basename(files[at] ?? '')}`
+  for (const task of ['compact', 'cleanup'] as const)
+    await t.rejects(compactionCommand({ ...location, task, keepMs: 0, dryRun: false }), {
+      code: 'index_invalid',
+      message: new RegExp(`${lost} of .* has changed since it was committed`),
+    })
+  await t.rejects(verifyIndex(location), { code: 'index_invalid', message: new RegExp(`${lost} .* has changed since`) })
 })
 
 await t.test('a damaged manifest of an earlier version is named, and needed by nothing but the clean-up of versions', async (t) => {
