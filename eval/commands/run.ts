@@ -10,7 +10,7 @@ import { compareRuns, comparisonBlocks } from '../run/compare.ts'
 import type { Task } from '../run/contract.ts'
 import { taskOptions } from '../run/options.ts'
 import { readRunOf, reportRuns, TASKS } from '../tasks/runs.ts'
-import { runTask, type RunTaskOptions } from '../run/run-task.ts'
+import { runTask } from '../run/run-task.ts'
 import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import { parseOptions } from '../tasks/open-domain-qa/options.ts'
 import { chooseRetrieval, followModel } from '../tasks/open-domain-qa/prepare.ts'
@@ -31,25 +31,18 @@ export async function runQuestions(given: GivenOptions): Promise<void> {
   const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
   const options = own === undefined ? parsed : followModel(parsed, own, isGiven)
   const folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
-  await followedQuestions({ client, options, folder, concurrency: given.concurrency ?? 1 }, given)
+  const asked = { client, options, folder, concurrency: given.concurrency ?? 1 }
+  await followed(`Evaluating ${options.dataset}`, given, (run) => askQuestions({ ...asked, ...run }))
   if (given.plan !== true) await reportRuns([folder], folder, { published: given.published })
-}
-
-function followedQuestions(asked: Parameters<typeof askQuestions>[0], given: RunCommandOptions): Promise<unknown> {
-  return followed(`Evaluating ${asked.options.dataset}`, given, (run) => askQuestions({ ...asked, ...run }))
 }
 
 /** `cepe eval <task>`, with the configured reader. */
 export async function runTaskCommand(task: Task, given: GivenOptions): Promise<void> {
   const options = taskOptions(task, given, given.small)
   await using client = closing(await (await import('../client/reader.ts')).createReaderClient())
-  const folder = await followedTask({ task, options, client, folder: given.out, dumpPrompts: given.dumpPrompts ?? false }, given)
+  const { out, dumpPrompts = false } = given
+  const folder = await followed(task.title, given, (run) => runTask({ task, options, client, folder: out, dumpPrompts, ...run }))
   if (given.plan !== true) await reportRuns([folder], folder)
-}
-
-/** @returns the run folder */
-function followedTask(asked: RunTaskOptions, given: RunCommandOptions): Promise<string> {
-  return followed(asked.task.title, given, (run) => runTask({ ...asked, ...run }))
 }
 
 /** `cepe eval compare`. */
@@ -79,7 +72,7 @@ export async function runAll(runs: string, out: string): Promise<void> {
   const options = { dataset: 'demo', questions: questionFile('test.jsonl'), limit: QUESTIONS, protocol, dumpPrompts: false }
   await timed('Open-domain question answering', async () => {
     await using client = closing(await connect({}, 'dense'))
-    await followedQuestions({ client, options, folder, concurrency: 1 }, { yes: true })
+    await followed('Evaluating demo', { yes: true }, (run) => askQuestions({ client, options, folder, concurrency: 1, ...run }))
   })
   await reportRuns([...folders, folder], out, {
     title: 'Every task in small',
@@ -98,7 +91,7 @@ async function runTasks(runs: string, timed: (title: string, run: () => Promise<
   const folders: string[] = []
   for (const task of TASKS.filter(({ needsData }) => needsData !== true)) {
     const asked = { task, options: taskOptions(task, {}, true), client, folder: path.join(runs, task.name) }
-    folders.push(await timed(task.title, () => followedTask(asked, { yes: true })))
+    folders.push(await timed(task.title, () => followed(task.title, { yes: true }, (run) => runTask({ ...asked, ...run }))))
   }
   return folders
 }

@@ -13,7 +13,7 @@ import type { Tokenizer } from '../../src/text/tokenizer.ts'
 /** Items asked at a time: one, so that times compare. */
 const CONCURRENCY = 1
 
-export interface RunTaskOptions extends RunOptions {
+interface RunTaskOptions extends RunOptions {
   readonly task: Task
   readonly options: TaskOptions
   readonly client: ReaderClient

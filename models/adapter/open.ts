@@ -82,10 +82,7 @@ const WEIGHTS_FILE = 'adapter_model.safetensors'
 /** `base_model.model.` is PEFT's wrapper, `.default` the adapter's name if it was saved from a model with several. */
 const STORED = /^base_model\.model\.(.+)\.lora_([AB])(?:\.\w+)?\.weight$/
 
-interface Halves {
-  readonly A?: TensorInfo
-  readonly B?: TensorInfo
-}
+type Halves = Readonly<Partial<Record<'A' | 'B', TensorInfo>>>
 
 function halvesByModule(tensors: readonly TensorInfo[]): ReadonlyMap<string, Halves> {
   const modules = new Map<string, Halves>()
@@ -97,8 +94,9 @@ function halvesByModule(tensors: readonly TensorInfo[]): ReadonlyMap<string, Hal
         tensor.name,
       )
     const known = modules.get(module) ?? {}
-    if (part === 'A' ? known.A : known.B) throw invalid(`${WEIGHTS_FILE}: ${module} has lora_${part ?? ''} twice`, tensor.name)
-    modules.set(module, part === 'A' ? { ...known, A: tensor } : { ...known, B: tensor })
+    const half = part === 'A' ? 'A' : 'B'
+    if (known[half]) throw invalid(`${WEIGHTS_FILE}: ${module} has lora_${half} twice`, tensor.name)
+    modules.set(module, { ...known, [half]: tensor })
   }
   if (modules.size === 0) throw invalid(`${WEIGHTS_FILE} holds no tensors; save the adapter again`, WEIGHTS_FILE)
   return modules

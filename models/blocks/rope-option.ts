@@ -41,27 +41,20 @@ export function ropeName(name: string, { rope, window }: RopeOption): string {
 /** @throws unsupported naming the kind and the alternatives */
 export function parseRopeOption(text: string, originalWindow: number): RopeScaling | null {
   if (text === 'none') return null
-  const parts = text.split('+').map((part) => {
-    const [kind = '', value] = part.split(':')
+  const numbers = new Map<string, number>()
+  for (const part of text.split('+')) {
+    const [kind = '', value = '', ...rest] = part.split(':')
     const number = Number(value)
-    if (value === undefined || value === '' || !Number.isFinite(number) || number <= 0) throw refused(part)
-    return { kind, number }
-  })
-  const [only] = parts
-  const alone = parts.length === 1 && only ? ALONE.get(only.kind)?.(only.number, originalWindow) : undefined
-  if (alone) return alone
-  const value = (kind: string): number | null => parts.find((part) => part.kind === kind)?.number ?? null
-  const wrong = parts.find(
-    ({ kind }, i) => !['linear', 'power', 'truncated'].includes(kind) || parts.findIndex((part) => part.kind === kind) !== i,
-  )
-  if (wrong) throw refused(wrong.kind)
-  const truncated = value('truncated')
-  return {
-    type: 'linear',
-    factor: value('linear') ?? 1,
-    power: value('power'),
-    truncateAt: truncated === null ? null : (2 * Math.PI) / truncated,
+    if (!(number > 0 && number < Infinity) || rest.length > 0 || numbers.has(kind)) throw refused(part)
+    numbers.set(kind, number)
   }
+  const [[first, number] = ['', 0]] = numbers
+  const alone = numbers.size === 1 ? ALONE.get(first)?.(number, originalWindow) : undefined
+  if (alone) return alone
+  const { linear: factor = 1, power = null, truncated, ...others } = Object.fromEntries(numbers)
+  const [wrong] = Object.keys(others)
+  if (wrong !== undefined) throw refused(wrong)
+  return { type: 'linear', factor, power, truncateAt: truncated === undefined ? null : (2 * Math.PI) / truncated }
 }
 
 function refused(part: string): Error {

@@ -26,15 +26,6 @@ export interface WeightIndex {
   readonly read?: (info: TensorInfo) => Promise<RawTensor>
 }
 
-function parseJsonObject(text: string, file: string): Record<string, unknown> {
-  const parsed = orThrow(
-    () => JSON.parse(text) as unknown,
-    (thrown) => invalid(`${file}: the safetensors header is not JSON (${messageOf(thrown)})`, file),
-  )
-  if (isObject(parsed)) return parsed
-  throw invalid(`${file}: the safetensors header is not a JSON object`, file)
-}
-
 function tensorInfo(name: string, entry: Static<typeof HeaderEntrySchema>, file: WeightFile, dataStart: number): TensorInfo {
   const where = `${basename(file.path)}: tensor ${name}`
   if (!isTensorDtype(entry.dtype)) throw unsupported(`${where} has the unknown dtype ${entry.dtype}`, name)
@@ -81,8 +72,13 @@ export async function readSafetensorsIndex(file: WeightFile): Promise<WeightInde
   const message = `${name}: the header claims ${headerBytes} bytes, the file has ${file.size - 8} behind its length; the file is truncated`
   if (dataStart > file.size) throw invalid(message, file.path)
   const header = await file.read(8, headerBytes)
+  const listed = orThrow(
+    () => JSON.parse(new TextDecoder().decode(header)) as unknown,
+    (thrown) => invalid(`${name}: the safetensors header is not JSON (${messageOf(thrown)})`, name),
+  )
+  if (!isObject(listed)) throw invalid(`${name}: the safetensors header is not a JSON object`, name)
   const tensors: TensorInfo[] = []
-  for (const [tensor, entry] of Object.entries(parseJsonObject(new TextDecoder().decode(header), name))) {
+  for (const [tensor, entry] of Object.entries(listed)) {
     if (tensor === '__metadata__') continue
     if (!Value.Check(HeaderEntrySchema, entry))
       throw invalid(`${name}: tensor ${tensor} needs dtype, shape and two data_offsets >= 0 in the header`, tensor)

@@ -8,24 +8,34 @@ import { booleanIn, numberIn, stringIn, type Metadata } from './metadata.ts'
 const HUGGING_FACE = 'build from the Hugging Face folder of the model instead'
 const ARCHITECTURE = 'general.architecture'
 
-/** Architecture names of config.json by general.architecture. */
-const ARCHITECTURES: ReadonlyMap<string, string> = new Map([
-  ['llama', 'LlamaForCausalLM'],
-  ['qwen2', 'Qwen2ForCausalLM'],
-  ['qwen3', 'Qwen3ForCausalLM'],
-  ['gemma2', 'Gemma2ForCausalLM'],
-  ['gemma3', 'Gemma3ForCausalLM'],
+interface Family {
+  /** Name in config.json. */
+  readonly architecture: string
+  /** Default base of the rotation. */
+  readonly base: number
+  /** Layers of the model with 27 billion parameters, whose scores are scaled by another width; default caps of scores and logits. */
+  readonly gemma?: Readonly<{ largest: number; scores: number | null; logits: number | null }>
+}
+
+/** By general.architecture. */
+const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
+  ['llama', { architecture: 'LlamaForCausalLM', base: 10_000 }],
+  ['qwen2', { architecture: 'Qwen2ForCausalLM', base: 10_000 }],
+  ['qwen3', { architecture: 'Qwen3ForCausalLM', base: 10_000 }],
+  ['gemma2', { architecture: 'Gemma2ForCausalLM', base: 10_000, gemma: { largest: 46, scores: 50, logits: 30 } }],
+  ['gemma3', { architecture: 'Gemma3ForCausalLM', base: 1e6, gemma: { largest: 62, scores: null, logits: null } }],
 ])
 
 /** Metadata of one architecture: keys are prefixed with `general.architecture`. */
 function modelOf(metadata: Metadata) {
   const name = stringIn(metadata, ARCHITECTURE)
   if (name === undefined) throw invalid(`metadata ${ARCHITECTURE} is missing; convert the model again`, ARCHITECTURE)
-  const message = `metadata ${ARCHITECTURE} is ${JSON.stringify(name)}; supported are ${[...ARCHITECTURES.keys()].join(', ')}: take another model, or ${HUGGING_FACE} where that is supported`
-  if (!ARCHITECTURES.has(name)) throw unsupported(message, ARCHITECTURE)
+  const message = `metadata ${ARCHITECTURE} is ${JSON.stringify(name)}; supported are ${[...FAMILIES.keys()].join(', ')}: take another model, or ${HUGGING_FACE} where that is supported`
+  const family = FAMILIES.get(name)
+  if (family === undefined) throw unsupported(message, ARCHITECTURE)
   const experts = numberIn(metadata, `${name}.expert_count`) ?? 0
   if (experts > 0) throw unsupported(`metadata ${name}.expert_count is ${experts}: take a model without experts`, `${name}.expert_count`)
-  return { name, metadata }
+  return { name, metadata, family }
 }
 type OfModel = ReturnType<typeof modelOf>
 
@@ -94,29 +104,19 @@ export function addsBos(metadata: Metadata): boolean {
   return said ?? (stringIn(metadata, 'tokenizer.ggml.model') === 'llama' || stringIn(metadata, 'tokenizer.ggml.pre') === 'llama-bpe')
 }
 
-/** Layers of the models with 27 billion parameters, whose scores are scaled by another width. */
-const LARGEST: ReadonlyMap<string, number> = new Map([
-  ['gemma2', 46],
-  ['gemma3', 62],
-])
-/** Default bases of the rotation other than 10,000. */
-const DEFAULT_BASES: ReadonlyMap<string, number> = new Map([['gemma3', 1e6]])
-/** Defaults of Gemma 2. */
-const CAPS = { attention: 50, final: 30 }
-
 /** Fields of config.json that only Gemma has; llama.cpp infers the rest from the model's size. */
 function gemmaFields(model: OfModel): object {
-  if (!model.name.startsWith('gemma')) return {}
-  const isLargest = required(model, 'block_count') === LARGEST.get(model.name)
+  const { gemma } = model.family
+  if (!gemma) return {}
+  const isLargest = required(model, 'block_count') === gemma.largest
   const share = required(model, 'embedding_length') / required(model, 'attention.head_count')
-  const caps = model.name === 'gemma2' ? CAPS : { attention: null, final: null }
   const pattern = model.metadata.get(`${model.name}.attention.sliding_window_pattern`)
   const base = optional(model, 'rope.freq_base_swa')
   return {
     hidden_activation: 'gelu_pytorch_tanh',
     query_pre_attn_scalar: isLargest ? share : headDim(model),
-    attn_logit_softcapping: optional(model, 'attn_logit_softcapping') ?? caps.attention,
-    final_logit_softcapping: optional(model, 'final_logit_softcapping') ?? caps.final,
+    attn_logit_softcapping: optional(model, 'attn_logit_softcapping') ?? gemma.scores,
+    final_logit_softcapping: optional(model, 'final_logit_softcapping') ?? gemma.logits,
     sliding_window: required(model, 'attention.sliding_window'),
     ...(typeof pattern === 'number' && { sliding_window_pattern: pattern }),
     ...(typeof pattern === 'object' && { layer_types: pattern.map((local) => (local === true ? 'sliding_attention' : 'full_attention')) }),
@@ -131,7 +131,7 @@ function asConfigJson({ metadata, tensors }: GgufHeader): object {
   if (embedding === undefined) throw invalid('tensor "token_embd.weight" is missing; download the model again', 'token_embd.weight')
   const eos = ['tokenizer.ggml.eos_token_id', 'tokenizer.ggml.eot_token_id'].map((key) => numberIn(metadata, key))
   return {
-    architectures: [ARCHITECTURES.get(model.name)],
+    architectures: [model.family.architecture],
     vocab_size: embedding.shape[0],
     hidden_size: required(model, 'embedding_length'),
     intermediate_size: required(model, 'feed_forward_length'),
@@ -146,7 +146,7 @@ function asConfigJson({ metadata, tensors }: GgufHeader): object {
     attention_bias: tensors.some(
       ({ name }) => name === 'blk.0.attn_output.bias' || (model.name === 'llama' && name === 'blk.0.attn_q.bias'),
     ),
-    rope_theta: optional(model, 'rope.freq_base') ?? DEFAULT_BASES.get(model.name) ?? 10_000,
+    rope_theta: optional(model, 'rope.freq_base') ?? model.family.base,
     rope_scaling: ropeScaling(model),
     tie_word_embeddings: tensors.every(({ name }) => name !== 'output.weight'),
     bos_token_id: addsBos(metadata) ? (numberIn(metadata, 'tokenizer.ggml.bos_token_id') ?? null) : null,

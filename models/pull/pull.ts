@@ -20,6 +20,7 @@ const PLAIN = [
   'tokenizer_config.json',
   'chat_template.jinja',
   'tokenizer.model',
+  'added_tokens.json',
   'vocab.txt',
   'qa_config.json',
   // Files of sentence-transformers: how vectors are computed.

@@ -21,14 +21,21 @@ import { messageOf, orThrow } from '../../base/errors.ts'
 const AddedSchema = Type.Object({
   added_tokens_decoder: Type.Optional(Type.Record(Type.String(), Type.Object({ content: Type.String() }))),
 })
+/** Where earlier folders have them: ids by their texts. */
+const OLDER = 'added_tokens.json'
+const OlderSchema = Type.Record(Type.String(), Type.Integer({ minimum: 0 }))
 
 async function convertedTokenizer(dir: string, config: TokenizerConfig): Promise<TokenizerFiles> {
   const sentencePiece = await readSmallFile(join(dir, 'tokenizer.model'))
   if (sentencePiece !== undefined) {
     const converted = convertSentencePiece(sentencePiece)
-    const { added_tokens_decoder: added = {} } = parseAs(AddedSchema, config, 'tokenizer_config.json')
+    const { added_tokens_decoder: added } = parseAs(AddedSchema, config, 'tokenizer_config.json')
+    const older = Object.entries(parseAs(OlderSchema, (await readJson(join(dir, OLDER))) ?? {}, OLDER))
+    const all = added
+      ? Object.entries(added).map(([id, token]) => ({ id: Number(id), ...token }))
+      : older.map(([content, id]) => ({ id, content, normalized: false }))
     const known = new Set(Object.values(converted.tokenizer.model.vocab))
-    const further = Object.entries(added).flatMap(([id, token]) => (known.has(Number(id)) ? [] : [{ id: Number(id), ...token }]))
+    const further = all.filter(({ id }) => !known.has(id))
     // Settings that SentencePiece's file cannot contain: the chat template, and whether to add BOS.
     const kept = Object.entries(config).filter(([name]) => name === 'chat_template' || name === 'add_bos_token')
     const tokenizer = { ...converted.tokenizer, added_tokens: [...converted.tokenizer.added_tokens, ...further] }

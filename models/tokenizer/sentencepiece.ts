@@ -49,20 +49,17 @@ function checkSupported({ trainer_spec: trainer, normalizer_spec: normalizer }: 
  * becomes a control or byte piece by merging.
  */
 function recoverMerges(pieces: Pieces): [string, string][] {
-  const ids = new Map<string, number>()
-  pieces.forEach(({ piece, type }, id) => {
-    if (type === PIECE_TYPE.normal) ids.set(piece, id)
-  })
-  const ranked = pieces.filter(({ type }) => type === PIECE_TYPE.normal).sort((a, b) => b.score - a.score)
+  const normal = pieces.flatMap(({ piece, score, type }, id) => (type === PIECE_TYPE.normal ? { piece, score, id } : []))
+  const ids = new Map(normal.map(({ piece, id }) => [piece, id]))
+  const ranked = normal.sort((a, b) => b.score - a.score)
   return ranked.flatMap(({ piece }) => {
     const characters = [...piece]
-    const splits: { pair: [string, string]; left: number; right: number }[] = []
-    for (let at = 1; at < characters.length; at++) {
+    const splits = characters.slice(1).flatMap((_, i) => {
+      const at = i + 1
       const pair: [string, string] = [characters.slice(0, at).join(''), characters.slice(at).join('')]
-      const left = ids.get(pair[0])
-      const right = ids.get(pair[1])
-      if (left !== undefined && right !== undefined) splits.push({ pair, left, right })
-    }
+      const [left, right] = [ids.get(pair[0]), ids.get(pair[1])]
+      return left === undefined || right === undefined ? [] : { pair, left, right }
+    })
     return splits.sort((a, b) => a.left - b.left || a.right - b.right).map(({ pair }) => pair)
   })
 }

@@ -108,9 +108,7 @@ export function answerRequest(
     passages: passages
       .slice(0, setting.k)
       .map(({ id, title, text, score }) => ({ id, title, text, ...(score !== undefined && { score }) })),
-    ...(demonstrations && {
-      demonstrations: demonstrations.map(({ question, answer, passage }) => ({ question, answer, ...(passage && { passage }) })),
-    }),
+    ...(demonstrations && { demonstrations: [...demonstrations] }),
     ...(packing && { packing }),
     ...(k_decoder !== null && ENCODING_MODES.some((mode) => mode === setting.request.mode) && { k_decoder }),
     ...(context_tokens !== null && { context_tokens }),

@@ -58,6 +58,21 @@ t.test("tokens that a folder adds to SentencePiece's are found in a text", async
   )
 })
 
+t.test("tokens of an earlier folder's added_tokens.json are found in a text", async (t) => {
+  const model = sentencePieceOf(bpePieces('▁', 'x', '▁x'))
+  const older = { 'tokenizer.model': model, 'added_tokens.json': { '<|turn|>': 262, '<s>': 1 } }
+  t.same(
+    encode(await load(t, older), 'x<|turn|>x').filter((id) => id === 262),
+    [262],
+  )
+  const newer = await load(t, { ...older, 'tokenizer_config.json': { added_tokens_decoder: {} } })
+  t.same(newer.tokenizer.added_tokens, [], 'tokenizer_config.json goes before it')
+  await t.rejects(load(t, { ...older, 'added_tokens.json': { '<|turn|>': 'no id' } }), {
+    code: 'checkpoint_invalid',
+    message: /added_tokens\.json: <\|turn\|> must be integer/,
+  })
+})
+
 t.test('chat_template.jinja goes before the template of tokenizer_config.json', async (t) => {
   const files = { 'tokenizer.json': json(5), 'tokenizer_config.json': { chat_template: 'old' }, 'chat_template.jinja': 'new' }
   t.same((await load(t, files)).config, { chat_template: 'new' })

@@ -35,10 +35,10 @@ interface Version {
 }
 
 /** Gemma 2: every other layer local. Gemma 3: normalised heads, five of six layers local with a rotary base of their own. */
-const VERSIONS = {
+const VERSIONS: Readonly<Record<2 | 3, Version>> = {
   2: { pattern: 2, ropeTheta: 10_000, headNorms: false },
   3: { pattern: 6, ropeTheta: 1e6, localTheta: 10_000, headNorms: true },
-} as const satisfies Readonly<Record<number, Version>>
+}
 
 /** Rotation of the global layers in the form of older configs, and the base of the local ones. */
 function rotations(
@@ -63,7 +63,7 @@ function rotations(
 
 /** A text model of Gemma: capped scores and logits where its config has them, and norms of what attention and MLP write. */
 export function parseGemma(value: unknown, number: keyof typeof VERSIONS): DecoderOnlyConfig {
-  const version: Version = VERSIONS[number]
+  const version = VERSIONS[number]
   const raw = parseAs(GemmaSchema, value, 'config.json')
   requirePlain(raw, { use_bidirectional_attention: [false, 'false (a decoder)'] })
   const { rope_theta, rope_scaling, local } = rotations(raw, version)
