@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
+import { sum } from '../../../base/at.ts'
 import { buildModel } from '../../../models/build.ts'
 import type { AnswerRead } from '../../../src/inference/contract.ts'
 import { createReader } from '../../../src/inference/pool/models/create-reader.ts'
@@ -97,6 +98,18 @@ await t.test('a value that the answer does not name is scored alone, and the gre
     'whole, though it ends early',
   )
   t.same(forced.inDecoder, plain.inDecoder, 'the passage is that of the answer in words')
+})
+
+await t.test('a number is as likely as all its digits together', async (t) => {
+  const year = { type: 'integer' }
+  const alone = await reader.answer({ ...asked, grammar: object({ year }) })
+  const digits = alone.written?.logprobs ?? []
+  t.ok(digits.length > 1, `${alone.text} has several tokens`)
+  t.same(alone.logprobs, [sum(digits)])
+  const two = await reader.answer({ ...asked, grammar: object({ answer: { type: 'string' }, year }), topTokens: 0 })
+  const tokens = two.written?.tokens?.filter(({ text, logprob }) => logprob < 0 && /\d/.test(text)) ?? []
+  t.ok(tokens.length > 1)
+  t.same(two.logprobs, [sum(tokens.map(({ logprob }) => logprob))])
 })
 
 await t.test('several values are written as JSON: no white space begins a string, and what is fixed costs no new tokens', async (t) => {

@@ -204,7 +204,7 @@ async function inForm(
     const maxNewTokens = Math.max(0, asked.maxNewTokens - spent.length)
     const json = await answerTask(model, { ...asked, maxNewTokens, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
     // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
-    const logprobs = (json.tokens ?? []).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
+    const logprobs = withNumbers(json.tokens).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
     const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
     return {
       inWords: isLess ? { ...said, logprobs } : said,
@@ -217,7 +217,18 @@ async function inForm(
     }
   }
   const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)
-  return { inWords: value, written: framed(value, words.json(value.text), isWhole) }
+  const isNumber = words.grammar.every(({ kind }) => kind !== 'choice')
+  const scored = isNumber ? { ...value, logprobs: [sum(value.logprobs)] } : value
+  return { inWords: scored, written: framed(value, words.json(value.text), isWhole) }
+}
+
+/** Tokens with those of a number as one, which is as likely as all of them together: after an unlikely digit others, such as zeros, are likely. */
+function withNumbers(tokens: readonly AnswerToken[] = []): AnswerToken[] {
+  return tokens.reduce<AnswerToken[]>((found, token) => {
+    const last = found.at(-1)
+    if (last === undefined || ![last, token].every(({ text }) => /^\s*[-.\d]+$/.test(text))) return [...found, token]
+    return [...found.slice(0, -1), { ...token, text: last.text + token.text, logprob: last.logprob + token.logprob }]
+  }, [])
 }
 
 /** @param text of the whole grammar; a number or choice that stands for the answer has ended there */
