@@ -1,8 +1,10 @@
-import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { copyFile, cp, mkdir, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
 import { pageOf, sitemapOf, webSite } from '../fixtures/web-site.ts'
 import { runCli } from '../helpers/cli.ts'
+import { finished, startNode } from '../helpers/processes.ts'
+import { root } from '../helpers/root.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
 import { tempDir } from '../index/helpers.ts'
 
@@ -47,6 +49,18 @@ await t.test('a folder of documents and tables, from the command line to an answ
     evidence.some(({ source, metadata }) => source?.startsWith('handbook.') === true && metadata?.heading !== undefined),
     stdout.slice(0, 2000),
   )
+})
+
+await t.test('documents are read where the packages are a link to another folder', async (t) => {
+  const dir = await tempDir(t)
+  await cp(path.join(root, 'dist'), path.join(dir, 'program', 'dist'), { recursive: true })
+  await copyFile(path.join(root, 'package.json'), path.join(dir, 'program', 'package.json'))
+  await symlink(path.join(root, 'node_modules'), path.join(dir, 'program', 'node_modules'))
+  await writeFile(path.join(dir, 'lamp.md'), 'The lamp is lit at six.\n')
+  const args = ['index', 'add', path.join(dir, 'lamp.md'), '--check']
+  const env = tinyShared(dir, { CEPE_RETRIEVER_CHECKPOINT: path.join(root, 'models/tiny/checkpoint/contriever') })
+  const checked = await finished(startNode(path.join(dir, 'program', 'dist', 'src', 'cli.js'), args, { env }))
+  t.match(checked, { code: 0, stdout: /1 file fit to index/ }, checked.stderr)
 })
 
 await t.test('pages of the web: private ones by a flag alone, with one command', async (t) => {

@@ -1,5 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -197,7 +197,9 @@ export function permissionFlags(childFile: URL): string[] {
 function packagesAbove(from: string): string[] {
   const found: string[] = []
   for (let folder = path.resolve(from); ; folder = path.dirname(folder)) {
-    if (existsSync(path.join(folder, 'node_modules'))) found.push(path.join(folder, 'node_modules', '*'))
+    const packages = path.join(folder, 'node_modules')
+    // Also where it is a link to; Node 20 aborts at a path that is given twice.
+    if (existsSync(packages)) for (const place of new Set([packages, realpathSync(packages)])) found.push(path.join(place, '*'))
     found.push(path.join(folder, 'package.json'))
     if (folder === path.dirname(folder)) return found
   }
