@@ -10,7 +10,7 @@ import { benchFolder, benchOptions, printHeading, table } from '../measure.ts'
 
 const options = benchOptions({ rows: '100000', queries: '50', python: '' })
 function number(value: number, digits = 1): string {
-  return value.toFixed(digits)
+  return Number.isNaN(value) ? '' : value.toFixed(digits)
 }
 function rate(rows: number, seconds: number): string {
   return Math.round(rows / seconds).toLocaleString('en')
@@ -57,10 +57,7 @@ for (const rows of options.integers('rows').filter((count) => count > 0)) {
   console.log(
     table(
       ['search', 'recall@10', 'processor ms', 'p50 ms', 'p95 ms'],
-      figures.map(({ name, recall, cpu, p50, p95 }) => [
-        name,
-        ...[Number.isNaN(recall) ? '' : number(recall, 3), ...[cpu, p50, p95].map((ms) => (Number.isNaN(ms) ? '' : number(ms)))],
-      ]),
+      figures.map(({ name, recall, cpu, p50, p95 }) => [name, number(recall, 3), ...[cpu, p50, p95].map((ms) => number(ms))]),
     ),
   )
   const disk = await diskOf(dir, 'bench')

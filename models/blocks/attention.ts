@@ -63,9 +63,7 @@ export function encoderSelfAttention(
   rotations: Rotations,
   { keyMask, bias }: { readonly keyMask: Value; readonly bias: Value | null },
 ): Value {
-  return params.in('self_attn', (p) => {
-    return p.linear(openAttention(rotated(p, x, rotations, heads), keyMask, heads, bias), 'o_proj')
-  })
+  return params.in('self_attn', (p) => p.linear(openAttention(rotated(p, x, rotations, heads), keyMask, heads, bias), 'o_proj'))
 }
 
 /**

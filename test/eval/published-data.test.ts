@@ -158,7 +158,11 @@ await t.test('passages and contexts that a task leaves out are problems of its d
   const full = { ...sizes, methods: 'full-context' }
   t.same((await preparedItems(lm, { ...full, scoredTokens: '4', data: passages })).problems, left)
   const questions = await file('of-passages.jsonl', [{ id: 'q', question: 'which word', answer: 'word', passage_id: '1' }])
-  t.same((await preparedItems(altqa, { ...ALONE, passages, questions, kinds: 'free-form', characters: '90' })).problems, left)
+  const long = await preparedItems(altqa, { ...ALONE, passages, questions, kinds: 'free-form', characters: '90,4000' })
+  t.match(long.problems, [
+    ...left,
+    { kind: /^documents are shorter, since all passages have \d+ characters/, places: ['4000 characters'], effect: 'kept' },
+  ])
   const { files } = await articlesWithQuestions(passages, questions)
   t.same(files[0]?.problems, left)
 

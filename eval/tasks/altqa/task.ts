@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { at } from '../../../base/at.ts'
+import { at, sum } from '../../../base/at.ts'
 import { seededRandom, type Random } from '../../../base/random.ts'
 import type { ReaderClient } from '../../client/reader.ts'
-import type { EvalQuestion } from '../../datasets/question-set.ts'
+import { type EvalQuestion, ProblemLog } from '../../datasets/question-set.ts'
 import { demoCorpus, questionFile } from '../../datasets/shipped.ts'
 import { readCorpus, readDataset } from '../../datasets/read.ts'
 import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
@@ -43,10 +43,15 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
   const most = options.integer('items', 1)
   const kinds = options.words('kinds', KINDS)
   const lengths = options.integers('characters', 1)
+  const left = new ProblemLog()
   const found = dataset.questions.flatMap((question) => {
     const gold = goldParagraph(question, paragraphs)
+    if (!gold) left.add('question whose passage with its answer is not known', question.id)
     return gold ? [{ question, gold }] : []
   })
+  const held = sum(paragraphs.map(({ text }) => text.length))
+  for (const characters of lengths)
+    if (characters > held) left.add(`documents are shorter, since all passages have ${held} characters`, `${characters} characters`, 'kept')
   const items = kinds.flatMap((kind) =>
     found
       .filter(({ question }) => kind === 'free-form' || /^\d+$/.test(at(question.answers, 0)))
@@ -55,9 +60,7 @@ async function generated(options: TaskOptions): Promise<Pick<NeedleTask, 'items'
   )
   const message = `No question of ${dataset.file} can be asked: wanted are answers in the passage that passage_id or entity names (numbers, for altered).`
   if (items.length === 0) throw invalidDataset(message)
-  const without = dataset.questions.length - found.length
-  const unknown = { kind: 'question whose passage with its answer is not known', count: without, places: [], effect: 'skipped' as const }
-  return { items, files: [{ ...(await namedFile(passagesFile)), problems }, dataset], problems: without > 0 ? [unknown] : [] }
+  return { items, files: [{ ...(await namedFile(passagesFile)), problems }, dataset], problems: left.list() }
 }
 
 /** The passage of the question, with its first answer in it. */
