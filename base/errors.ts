@@ -105,8 +105,9 @@ export const invalidRequest = errorsOf('invalid_request')
 export const unprocessable = errorsOf('unprocessable')
 /** An index whose files are not as they must be. */
 export const invalidIndex = errorsOf('index_invalid')
-/** A setting that cannot work. */
-export const invalidConfig = errorsOf('config_invalid')
+/** A setting that cannot work. Its message shows no credentials of an address. */
+export const invalidConfig: ReturnType<typeof errorsOf> = (field, message, cause) =>
+  errorsOf('config_invalid')(field, withoutSecrets(message), cause)
 /** A corpus, or a table of it, that cannot be read. */
 export const invalidCorpus = errorsOf('corpus_invalid')
 /** A built model that is broken. */

@@ -3,7 +3,7 @@ import path from 'node:path'
 import { lstatSync, statSync } from 'node:fs'
 import { loadEnvFile } from 'node:process'
 import Value from 'typebox/value'
-import { type CodedError, invalidConfig, withoutSecrets } from '../base/errors.ts'
+import { type CodedError, invalidConfig } from '../base/errors.ts'
 import { checkAddress, configureStores, storeSettingsOf } from '../index/store/object-store/settings.ts'
 import { storeOf } from '../index/store/store-of.ts'
 import { TABLE_NAME, TABLE_NAME_FORM } from '../index/table-name.ts'
@@ -191,7 +191,7 @@ function invalidSetting(
 }
 
 function refused(name: keyof Config, problem: string, as = PREFIX + name): CodedError {
-  return invalidConfig(as, `${as.startsWith('--') ? 'Option' : 'Setting'} ${as} ${withoutSecrets(problem)}.`)
+  return invalidConfig(as, `${as.startsWith('--') ? 'Option' : 'Setting'} ${as} ${problem}.`)
 }
 
 /** Allowed values of a setting, if they can be described briefly. */

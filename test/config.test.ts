@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import path from 'node:path'
 import t from 'tap'
+import { messageOf } from '../base/errors.ts'
 import { lanceStorageOptions } from '../index/store/object-store/settings.ts'
-import { calibrationFiles, loadConfig } from '../src/config.ts'
+import { calibrationFiles, hubSettings, loadConfig } from '../src/config.ts'
 import { packageRoot } from '../src/package.ts'
 import { publicText } from '../src/http/errors/public-text.ts'
 
@@ -141,6 +142,29 @@ t.test('a link .env whose target is missing leaves out no settings in silence', 
   process.chdir(t.testdir({ '.env': t.fixture('symlink', 'unmounted/.env') }))
   t.teardown(() => process.chdir(cwd))
   t.throws(() => loadConfig(), { code: 'ENOENT', message: /\.env/ })
+  t.end()
+})
+
+t.test('the error of a setting shows no credentials of an address', (t) => {
+  const before = process.env['HF_ENDPOINT']
+  t.teardown(() => (before === undefined ? delete process.env['HF_ENDPOINT'] : (process.env['HF_ENDPOINT'] = before)))
+  process.env['HF_ENDPOINT'] = 'ftp://ann:hunter2@hub.example'
+  const errors = [
+    [() => hubSettings(), 'HF_ENDPOINT must be an http or https address (got "ftp://hub.example").'],
+    [() => loadConfig({}, { CEPE_INDEX_DIR: 's3://ann:hunter2@bucket/index', AWS_REGION: 'a' }), '(got "s3://bucket/index").'],
+    [() => loadConfig({}, { CEPE_TRACES_URL: 'ftp://ann:hunter2@otel.example' }), '(got "ftp://otel.example").'],
+    [() => loadConfig({}, { AWS_ENDPOINT_URL: 'ftp://ann:hunter2@s3.example', CEPE_INDEX_DIR: 's3://bucket/a' }), ''],
+  ] as const
+  for (const [work, shown] of errors) {
+    let message = ''
+    try {
+      work()
+    } catch (error) {
+      message = messageOf(error)
+    }
+    t.ok(message !== '' && message.includes(shown), message)
+    t.notMatch(message, /hunter2|ann:/)
+  }
   t.end()
 })
 

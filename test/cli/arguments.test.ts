@@ -29,6 +29,26 @@ t.test('options that would have no effect are refused', async (t) => {
     t.match(await runCli(args.split(' ')), { code: 1, stderr: message }, args)
 })
 
+t.test('an empty argument, of a variable that is not set, is not taken for the current folder', async (t) => {
+  for (const [args, name] of [
+    [['index', 'add', ''], 'add'],
+    [['index', 'add', 'README.md', ''], 'add'],
+    [['index', 'plan', 'README.md', '--out', ''], '--out'],
+    [['index', 'pending', ''], 'pending'],
+    [['index', 'commit', ''], 'commit'],
+    [['index', 'vectors', 'shards', '', '--made-by', 'a/b'], 'vectors'],
+    [['embed-worker', ''], 'embed-worker'],
+    [['build', '', '--out', 'built'], 'build'],
+    [['build', 'checkpoint', '--out', ''], '--out'],
+    [['pull', 'owner/name', '--out', ''], '--out'],
+    [['keys', 'revoke', ''], 'revoke'],
+    [['ask', '--file', ''], '--file'],
+    [['read', '', 'who'], 'read'],
+    [['verify', ''], 'verify'],
+  ] as const)
+    t.match(await runCli(args), { code: 1, stdout: '', stderr: `cepe: The argument of "${name}" is empty` }, args.join(' '))
+})
+
 t.test('an argument that is not UTF-8 is refused: Node.js replaces its letters', async (t) => {
   for (const args of [
     ['ask', 'where is Malm\ufffd'],

@@ -65,6 +65,11 @@ async function prepare(program: Command, command: Command): Promise<void> {
       unread,
       `${unread} stands before "${command.name()}", which does not read it there: leave it out, or write it after.`,
     )
+  // An empty path would be the current folder.
+  const paths = command.options.filter(({ flags }) => /<(?:folder|file)/.test(flags))
+  const empty = paths.find((option) => command.getOptionValue(option.attributeName()) === '')?.long
+  const name = empty ?? (command.args.includes('') ? command.name() : undefined)
+  if (name !== undefined) throw invalidOption(name, `The argument of "${name}" is empty, as of a variable that is not set: write it.`)
   onLockWait((wait) => void reportLockWait(program, wait))
   // Node.js has replaced what is not UTF-8.
   if (process.argv.some((argument) => argument.includes('\ufffd')))
