@@ -142,8 +142,13 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNames(cells) || isNext(cells, others[i + 1]))
   const below = others.slice(0, end < 0 ? undefined : end)
   const columns = below.reduce<readonly Extent[]>((known, { cells }) => {
-    const own = cells.length === known.length ? [...known.keys()] : cells.length > 1 ? placesIn(known, cells) : undefined
-    const wider = known.map((column, i) => joined(column, cells[own?.indexOf(i) ?? -1] ?? column))
+    const isFull = cells.length === known.length
+    const own = isFull ? [...known.keys()] : ((cells.length > 1 ? placesIn(known, cells) : undefined) ?? [])
+    const wider = known.map((column, i) => {
+      const whole = joined(column, cells[own.indexOf(i)] ?? column)
+      // A cell of another row may be two that are close: only outwards is no other column that it may be of.
+      return { left: isFull || i === 0 ? whole.left : column.left, right: isFull || i === known.length - 1 ? whole.right : column.right }
+    })
     return areApart(wider) ? wider : known
   }, names)
   const places = below.map(({ cells }) => placesIn(columns, cells))

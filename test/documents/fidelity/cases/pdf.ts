@@ -624,6 +624,20 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Day: 2025-05-02; Goods: Lamp oil; Out: 7.50; Left: 42.50', 'Day: Sum; Out: 7.50; In: 9.00; Left: 51.50'],
   },
+  // Cells of two columns that are printed as one, below names on the other side of their columns.
+  {
+    file: 'joined-cells.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(700, { 50: 'Out', 150: 'Day', 320: 'Left' }),
+          ...inRow(684, { 90: '5,423.88 2025-05-12', 320: '93.48' }),
+          ...inRow(668, { 90: '3,254.67', 320: '90.81' }),
+          ...inRow(652, { 90: '7,555.88 2025-05-10', 320: '85.03' }),
+        ),
+      }),
+    lacks: ['Day: 3,254.67'],
+  },
   // Columns half a letter's height apart.
   {
     file: 'close-columns.pdf',
