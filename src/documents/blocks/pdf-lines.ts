@@ -30,7 +30,7 @@ export interface Line extends PrintedLine {
 export type PdfPages = Required<Pick<BlockDocument, 'title' | 'warnings'>> & { readonly pages: readonly (readonly Line[])[] }
 
 /** Gaps between letters, in heights of the line: one that separates columns, one that may separate cells. */
-const [COLUMN_GAP, CELL_GAP] = [1.5, 0.6]
+const [COLUMN_GAP, CELL_GAP] = [1.5, 0.45]
 /** Scripts are lower than the line's letters and begin above or below their base, in heights; some letters of any height further from it. */
 const RAISED = { height: 0.85, rise: 0.15, ofAny: 0.25, letters: 3 }
 /** A mark of a list that is printed apart from its item, and their distance at most, in heights. */

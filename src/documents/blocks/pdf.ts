@@ -173,7 +173,8 @@ function withListings(lines: readonly Line[], isText: boolean): Line[] {
   return runs.map((run) => {
     const [first, ...others] = run
     const edge = Math.min(...run.map(({ left }) => left))
-    const width = (first.right - first.left) / first.text.length
+    // Wide gaps are one character.
+    const width = Math.min(...run.map(({ text, left, right }) => (right - left) / text.length))
     const texts = run.map(({ text, left, base }, i) => {
       const isBelowBlank = i > 0 && at(run, i - 1).base - base > BLANK_LINE * first.height
       return `${isBelowBlank ? '\n' : ''}${' '.repeat(Math.round((left - edge) / width))}${text}`

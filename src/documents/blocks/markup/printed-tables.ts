@@ -42,7 +42,8 @@ export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]
   let table: ReturnType<typeof tableOf<Line>>
   for (let i = 0; i < lines.length;) {
     const [above, line] = [lines[i - 1], lines[i]]
-    const isOfTable = table?.isRepeated !== true && above && line && !isForm(above) && isWithin(above, line)
+    // A table that was read ends above the line.
+    const isOfTable = table === undefined && above && line && !isForm(above) && isWithin(above, line)
     const isFirst = line?.cells !== undefined && line.cells.length > 1 && !isForm(line) && !isOfTable
     table = isFirst ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
@@ -141,20 +142,23 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const end = others.findIndex(({ cells }, i) => cells.length > names.length || isNames(cells) || isNext(cells, others[i + 1]))
   const below = others.slice(0, end < 0 ? undefined : end)
   const columns = below.reduce<readonly Extent[]>((known, { cells }) => {
-    const own = cells.length === known.length ? [...known.keys()] : cells.length > 1 ? placesIn(known, cells) : undefined
-    const wider = known.map((column, i) => joined(column, cells[own?.indexOf(i) ?? -1] ?? column))
+    const isFull = cells.length === known.length
+    const own = isFull ? [...known.keys()] : ((cells.length > 1 ? placesIn(known, cells) : undefined) ?? [])
+    const wider = known.map((column, i) => {
+      const whole = joined(column, cells[own.indexOf(i)] ?? column)
+      // A cell of another row may be two that are close: only outwards is no other column that it may be of.
+      return { left: isFull || i === 0 ? whole.left : column.left, right: isFull || i === known.length - 1 ? whole.right : column.right }
+    })
     return areApart(wider) ? wider : known
   }, names)
   const places = below.map(({ cells }) => placesIn(columns, cells))
   const placed = below.slice(0, [...places, undefined].indexOf(undefined))
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
   if (rows.length === 0) return undefined
-  // The names are printed again on the next page.
-  const isRepeated = rows.length === end && isNames(others[end]?.cells ?? [])
   const all = [head, ...rows].flatMap(({ lines }) => lines)
   const isWhole = names.slice(1).every(({ text }) => text !== '')
   if (isWhole && rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
-    return { read: all.length, shown: all, isRepeated }
+    return { read: all.length, shown: all }
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
   const isHead = isBold(head, rows) || names.slice(1).every(({ text }) => YEAR.test(text))
   const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))])
@@ -172,7 +176,7 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
     return isLine ? lines : lines.slice(0, 1).map((line) => ({ ...line, text: text ?? line.text }))
   })
   const lines = isWhole ? head.lines : head.lines.slice(0, 1).map((line) => ({ ...line, text: names.map(({ text }) => text).join('; ') }))
-  return { read: all.length, shown: [...lines, ...shown].map((line) => ({ ...line, isRow: true })), isRepeated }
+  return { read: all.length, shown: [...lines, ...shown].map((line) => ({ ...line, isRow: true })) }
 }
 
 /** Whether a row has a font that most rows below do not have, which is bold. */

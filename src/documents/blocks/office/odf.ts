@@ -146,6 +146,8 @@ class Reader {
         return [made('br', [])]
       case 'ruby-text':
         return [`(${textIn([element])})`]
+      case 'fieldmark':
+        return [fieldState(element)]
       case 'table-of-content':
       case 'object':
       case 'object-ole':
@@ -320,6 +322,14 @@ class Reader {
     this.unread.add(`repeated ${element.name === 'td' ? 'cells' : 'rows'}`, copies - MOST_REPEATED)
     return Array.from({ length: Math.min(copies, MOST_REPEATED) }, () => element.cloneNode(true))
   }
+}
+
+/** The state of a check box, or the chosen entry of a list, in a form. */
+function fieldState(field: Element): string {
+  const valuesOf = (name: string): string[] =>
+    childrenOf(field, 'param').flatMap(({ attribs }) => (attribs.name === name ? (attribs.value ?? '') : []))
+  if (/CHECKBOX$/.test(field.attribs.type ?? '')) return valuesOf('Checkbox_Checked').includes('true') ? '[x]' : '[ ]'
+  return valuesOf('Dropdown_ListEntry').at(Number(valuesOf('Dropdown_Selected')[0] ?? 0)) ?? ''
 }
 
 /** The value of a cell. */

@@ -37,7 +37,7 @@ export async function docDocument(bytes: Uint8Array): Promise<BlockDocument> {
   for (const line of document.getHeaders(AS_IS).split('\n')) unread.addEdge(line)
   unread.add('comments', document.getAnnotations(AS_IS).match(/\S.*/g)?.length ?? 0)
   const lost =
-    'Headings of DOC are read as plain text, raised digits as others, lists without numbers, hidden and struck text as the rest: save the file as DOCX to keep them.'
+    'Headings of DOC are read as plain text, raised digits as others, lists without numbers, forms without chosen values, hidden and struck text as the rest: save the file as DOCX to keep them.'
   return { title: '', blocks: parts.flatMap(partBlocks), warnings: [lost, ...unread.warnings] }
 }
 

@@ -227,6 +227,26 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: 'It burns[1] 10^6 hours a day, see below. [1] Whale oil. 1. fill a) slowly Then: 2. light Kind: old; Hours: 7; Hours off: 7 Kind: old; Hours: 9; Hours off: 9 A lamp x^2 end',
     warnings: [/^Not read: deletions \(1\)\.$/, /^Not read: comments \(1\)\.$/, /^Not read: tables of contents \(1\)\.$/],
   },
+  // Fields of forms, as those of Word are stored.
+  {
+    file: 'form.odt',
+    content: () => {
+      const field = (type: string, ...params: readonly (readonly [name: string, value: string])[]): string =>
+        `<field:fieldmark field:type="vnd.oasis.opendocument.field.${type}">${params
+          .map(([name, value]) => `<field:param field:name="${name}" field:value="${value}"/>`)
+          .join('')}</field:fieldmark>`
+      const entries = [
+        ['Dropdown_ListEntry', 'raft'],
+        ['Dropdown_ListEntry', 'tug'],
+      ] as const
+      return odf(
+        'text',
+        `<text:p>Paid ${field('FORMCHECKBOX', ['Checkbox_Checked', 'true'])}, moored ${field('FORMCHECKBOX')}, boat: ${field('FORMDROPDOWN', ...entries, ['Dropdown_Selected', '1'])}, then ${field('FORMDROPDOWN', ...entries)}</text:p>`,
+      )()
+    },
+    says: 'Paid [x], moored [ ], boat: tug, then raft',
+    warnings: [],
+  },
   {
     file: 'fees.ods',
     content: odf(

@@ -624,6 +624,36 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Day: 2025-05-02; Goods: Lamp oil; Out: 7.50; Left: 42.50', 'Day: Sum; Out: 7.50; In: 9.00; Left: 51.50'],
   },
+  // Cells of two columns that are printed as one, below names on the other side of their columns.
+  {
+    file: 'joined-cells.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(700, { 50: 'Out', 150: 'Day', 320: 'Left' }),
+          ...inRow(684, { 90: '5,423.88 2025-05-12', 320: '93.48' }),
+          ...inRow(668, { 90: '3,254.67', 320: '90.81' }),
+          ...inRow(652, { 90: '7,555.88 2025-05-10', 320: '85.03' }),
+        ),
+      }),
+    lacks: ['Day: 3,254.67'],
+  },
+  // Columns half a letter's height apart.
+  {
+    file: 'close-columns.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD,
+        content: [
+          printedAt(...inRow(700, { 50: 'Goods', 150: 'Out', 220: 'In', 290: 'Left' })),
+          printedAt([50, 680, 'Oil'], [150, 680, '7,507.50']).replaceAll('12 Tf', '10 Tf'),
+          printedAt([194, 680, '9,219.00']).replaceAll('/F1 12 Tf', '/F2 10 Tf'),
+          printedAt([290, 680, '51.50']).replaceAll('12 Tf', '10 Tf'),
+          printedAt([50, 660, 'Tar'], [150, 660, '1,200.00'], [290, 660, '8.50']).replaceAll('12 Tf', '10 Tf'),
+        ].join('\n'),
+      }),
+    lines: ['Goods: Oil; Out: 7,507.50; In: 9,219.00; Left: 51.50', 'Goods: Tar; Out: 1,200.00; Left: 8.50'],
+  },
   // A listing keeps its lines, in a font whose letters are all as wide; an item, and a line within a sentence, in it are none.
   {
     file: 'listing.pdf',
