@@ -329,7 +329,7 @@ function fieldState(field: Element): string {
   const valuesOf = (name: string): string[] =>
     childrenOf(field, 'param').flatMap(({ attribs }) => (attribs.name === name ? (attribs.value ?? '') : []))
   if (/CHECKBOX$/.test(field.attribs.type ?? '')) return valuesOf('Checkbox_Checked').includes('true') ? '[x]' : '[ ]'
-  return valuesOf('Dropdown_ListEntry').at(Number(valuesOf('Dropdown_Selected')[0] ?? 0)) ?? ''
+  return valuesOf('Dropdown_ListEntry').at(Number(valuesOf('Dropdown_Selected').at(0) ?? 0)) ?? ''
 }
 
 /** The value of a cell. */
