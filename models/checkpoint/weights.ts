@@ -16,18 +16,10 @@ function firstMasked(words: Uint16Array | Uint32Array, mask: number): number {
 
 /** Index of the first NaN or infinite element of raw bytes; -1 when all are finite or the type has no such values. */
 function firstNonFinite(dtype: TensorDtype, data: Uint8Array): number {
-  switch (dtype) {
-    case 'F32':
-      return firstMasked(new Uint32Array(data.buffer, data.byteOffset, data.length / 4), 0x7f800000)
-    case 'F16':
-      return firstMasked(words16(data), 0x7c00)
-    case 'BF16':
-      return firstMasked(words16(data), 0x7f80)
-    case 'F64':
-      return new Float64Array(data.buffer, data.byteOffset, data.length / 8).findIndex((value) => !Number.isFinite(value))
-    default:
-      return -1
-  }
+  if (dtype === 'F32') return firstMasked(new Uint32Array(data.buffer, data.byteOffset, data.length / 4), 0x7f800000)
+  if (dtype === 'F16' || dtype === 'BF16') return firstMasked(words16(data), dtype === 'F16' ? 0x7c00 : 0x7f80)
+  if (dtype !== 'F64') return -1
+  return new Float64Array(data.buffer, data.byteOffset, data.length / 8).findIndex((value) => !Number.isFinite(value))
 }
 
 /** @throws checkpoint_invalid naming the tensor and element when a value is NaN or infinite. */
@@ -39,21 +31,13 @@ export function assertFinite(name: string, dtype: TensorDtype, data: Uint8Array)
 /** A weight as float32; F32 is viewed, not copied. @throws unsupported for another dtype; checkpoint_invalid for an F64 beyond float32 */
 export function toF32(name: string, tensor: RawTensor): Float32Array {
   const { dtype, data } = tensor
-  switch (dtype) {
-    case 'F32':
-      return new Float32Array(data.buffer, data.byteOffset, data.length / 4)
-    case 'F16':
-      return f16ToF32(words16(data))
-    case 'BF16':
-      return bf16ToF32(words16(data))
-    case 'F64': {
-      const values = Float32Array.from(new Float64Array(data.buffer, data.byteOffset, data.length / 8))
-      assertFinite(name, 'F32', new Uint8Array(values.buffer))
-      return values
-    }
-    default:
-      throw unsupported(`tensor ${name} is ${dtype}; weights may be F32, F16, BF16 or F64`, name)
-  }
+  if (dtype === 'F32') return new Float32Array(data.buffer, data.byteOffset, data.length / 4)
+  if (dtype === 'F16') return f16ToF32(words16(data))
+  if (dtype === 'BF16') return bf16ToF32(words16(data))
+  if (dtype !== 'F64') throw unsupported(`tensor ${name} is ${dtype}; weights may be F32, F16, BF16 or F64`, name)
+  const values = Float32Array.from(new Float64Array(data.buffer, data.byteOffset, data.length / 8))
+  assertFinite(name, 'F32', new Uint8Array(values.buffer))
+  return values
 }
 
 /** Reads a tensor that is stored as it is. @throws checkpoint_invalid for a short file, a NaN or infinite weight */

@@ -60,25 +60,14 @@ const MOST_SHOWN = 5
 const QUOTE_CHARACTERS = 300
 
 const { question, k } = AnswerRequestSchema.properties
-const { answer, abstained, reason, extract, suggestion, confidence, probability_correct, finish_reason } = AnswerResponseSchema.properties
-const { id, title, text, source, metadata, rank } = EvidenceSchema.properties
 const ShownSchema = Type.Object({
-  id,
-  title,
-  source,
-  rank,
+  ...Type.Pick(EvidenceSchema, ['id', 'title', 'source', 'rank']).properties,
   quote: Type.String({ description: 'Sentence that contains the answer, else the beginning of the passage.' }),
   says_answer: Type.Boolean({ description: 'Whether the passage contains the answer.' }),
 })
+const TOLD = ['answer', 'abstained', 'reason', 'extract', 'suggestion', 'confidence', 'probability_correct', 'finish_reason'] as const
 const AnswerSchema = Type.Object({
-  answer,
-  abstained,
-  reason,
-  extract,
-  suggestion,
-  confidence,
-  probability_correct,
-  finish_reason,
+  ...Type.Pick(AnswerResponseSchema, TOLD).properties,
   evidence: Type.Array(ShownSchema, {
     description: `At most ${MOST_SHOWN} passages: those that contain the answer, else those with most attention. get_passage returns the whole text.`,
   }),
@@ -133,7 +122,7 @@ const getPassageTool = tool({
     id: Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Id of a passage, as returned by search and answer.' }),
     collection: collectionField,
   }),
-  output: Type.Object({ id, title, text, source, metadata }),
+  output: Type.Pick(EvidenceSchema, ['id', 'title', 'text', 'source', 'metadata']),
   call: ({ id }, { index }) => passageOf(index, id),
   text: (passage) =>
     [heading(passage), passage.text, ...(passage.metadata ? [`metadata: ${JSON.stringify(passage.metadata)}`] : [])].join('\n\n'),

@@ -158,7 +158,7 @@ t.test('a file that was emptied keeps no passage, alone or among others', async 
     files: { indexed: 0, gone: { files: 1 } },
     result: { rows: 2 },
   })
-  t.match(await add({}, ['d.md']), { state: 'failed', error: { message: /None of 1 files/ } }, 'nothing was there any more')
+  t.match(await add({}, ['d.md']), { state: 'failed', error: { message: /No file of 1 could be read/ } }, 'nothing was there any more')
   await file('a.md', makePdf([null]))
   t.match(await add({}, ['a.md']), { state: 'done', files: { gone: { files: 1, passages: 1 } } })
   t.ok(await index.get('row'), 'a row of a table stays')
@@ -183,7 +183,7 @@ t.test('strict: nothing is indexed where a file is left out; a folder without re
   const { index, file, add, docs } = await folderOf(t)
   t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /There are no files/ } })
   await file('a.mp3', 'ID3')
-  t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /None of 1 files.*1 \.mp3 \(not supported\)/ } })
+  t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /No file of 1 could be read.*1 \.mp3 \(not supported\)/ } })
   await file('note.md', 'A lamp.')
   t.match(await add({ strict: true }), { state: 'failed', error: { code: 'corpus_invalid', message: /1 of 2 files were left out/ } })
   await t.rejects(index.count(), { code: 'index_missing' })

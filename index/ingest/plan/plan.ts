@@ -110,8 +110,8 @@ function checkCounts({ read, rejected, accepted }: Plan, { maxRejectedShare, uni
   if (accepted === 0)
     refuse(
       'rejected',
-      `All ${read} lines were rejected; the report names the reasons.`,
-      read === 0 ? 'There are no files. This job changed nothing.' : `None of ${read} files could be read; the report names the reasons.`,
+      `No line of ${read} was accepted; the report names the reasons.`,
+      read === 0 ? 'There are no files. This job changed nothing.' : `No file of ${read} could be read; the report names the reasons.`,
     )
   if (rejected > read * maxRejectedShare)
     refuse(

@@ -146,16 +146,10 @@ async function add(corpus: Corpus, options: AddOptions, signal?: AbortSignal): P
 function start(jobs: Jobs, source: Source, options: AddOptions): Promise<Job> {
   const order = orderOf(options)
   const withMissing = { ...order, ...(options.deleteMissing === true && { delete_missing: true }) }
-  switch (source.kind) {
-    case 'table':
-      return jobs.addFile(source.path, order)
-    case 'documents':
-      return jobs.addFolder(source.path, withMissing, source.only)
-    case 'archive':
-      return jobs.addFiles({ files: [{ name: basename(source.path), bytes: fileBytes(source.path) }], options: order })
-    case 'pages':
-      return jobs.addPages({ ...webOptions(options), urls: source.urls }, withMissing)
-  }
+  if (source.kind === 'table') return jobs.addFile(source.path, order)
+  if (source.kind === 'documents') return jobs.addFolder(source.path, withMissing, source.only)
+  if (source.kind === 'pages') return jobs.addPages({ ...webOptions(options), urls: source.urls }, withMissing)
+  return jobs.addFiles({ files: [{ name: basename(source.path), bytes: fileBytes(source.path) }], options: order })
 }
 
 async function check(corpus: Corpus, options: AddOptions): Promise<void> {

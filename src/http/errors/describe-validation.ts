@@ -105,7 +105,7 @@ function problemOf({ keyword, params, message }: FastifySchemaValidationError): 
   if (keyword === 'pattern' && params['pattern'] === '\\S') return 'must not be blank'
   if (keyword === 'pattern' && params['pattern'] === TABLE_NAME) return TABLE_NAME_FORM
   if (keyword === 'enum' && Array.isArray(params['allowedValues'])) return `must be one of ${params['allowedValues'].join(', ')}`
-  if (keyword === 'minLength' && params['limit'] === 1) return 'must not be empty'
+  if (/^min(Length|Items)$/.test(keyword) && params['limit'] === 1) return 'must not be empty'
   if (keyword === 'minLength') return `must not be shorter than ${String(params['limit'])} characters`
   if (keyword === 'maxLength') return `must not be longer than ${String(params['limit'])} characters`
   return message ?? 'is not valid'

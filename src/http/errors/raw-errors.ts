@@ -4,10 +4,17 @@ import type { Socket } from 'node:net'
 import { ERROR_STATUS, osCode, type ErrorCode } from '../../../base/errors.ts'
 import { errorBody } from './describe-error.ts'
 
+/** Errors of Node's parser with a meaning of their own. */
+const MEANINGS = new Map<string | undefined, readonly [ErrorCode, string]>([
+  ['HPE_HEADER_OVERFLOW', ['headers_too_large', 'The headers of the request are larger than 16 KiB: send fewer or shorter ones.']],
+  ['ERR_HTTP_REQUEST_TIMEOUT', ['request_timeout', 'The request did not arrive in time (CEPE_REQUEST_TIMEOUT_MS).']],
+])
+
 /** Responds to invalid or incomplete HTTP requests and closes the connection, whose rest cannot be parsed. */
 export function answerClientError(error: Error, socket: Socket): void {
   if (!socket.writable || osCode(error) === 'ECONNRESET') return void socket.destroy()
-  const { status, headers, body } = refusal(...meaningOf(osCode(error)))
+  const [code, message] = MEANINGS.get(osCode(error)) ?? ['invalid_request', 'Malformed HTTP request.']
+  const { status, headers, body } = refusal(code, message)
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
   socket.end([`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, ...lines, '', body].join('\r\n'))
   // A client that does not read must not keep the connection open.
@@ -21,17 +28,6 @@ export function refuseExpectations(server: Server): void {
     const { status, headers, body } = refusal('expectation_failed', message, 'Expect')
     response.writeHead(status, headers).end(body)
   })
-}
-
-function meaningOf(code: string | undefined): [ErrorCode, string] {
-  switch (code) {
-    case 'HPE_HEADER_OVERFLOW':
-      return ['headers_too_large', 'The headers of the request are larger than 16 KiB: send fewer or shorter ones.']
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return ['request_timeout', 'The request did not arrive in time (CEPE_REQUEST_TIMEOUT_MS).']
-    default:
-      return ['invalid_request', 'Malformed HTTP request.']
-  }
 }
 
 function refusal(code: ErrorCode, message: string, field?: string) {

@@ -165,7 +165,7 @@ export class Pool {
   /** @param doing how the time was spent */
   #late(submitted: SubmittedTask, doing: string): CodedError {
     const allowedMs = Math.round(submitted.deadlineAt - submitted.since)
-    const remedy = 'Try again later, allow more time or send a smaller request.'
+    const remedy = 'Try again later, send a smaller request, or raise CEPE_DEADLINE_MS.'
     return new CodedError('deadline_exceeded', `The request did not finish within ${allowedMs} ms (${doing}). ${remedy}`, {
       retryAfterS: this.#retryAfterS(submitted),
     })

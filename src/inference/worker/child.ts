@@ -30,14 +30,8 @@ function log(level: 'info' | 'warn' | 'error', message: string): void {
 }
 
 function load(options: ChildOptions): Promise<TaskHandlers> {
-  switch (options.role) {
-    case 'reader':
-      return createReaderTasks(options, log, (loading) => send({ kind: 'loading', loading }))
-    case 'embedder':
-      return createEmbedderTasks(options, log)
-    case 'reranker':
-      return createRerankerTasks(options, log)
-  }
+  if (options.role === 'reader') return createReaderTasks(options, log, (loading) => send({ kind: 'loading', loading }))
+  return options.role === 'embedder' ? createEmbedderTasks(options, log) : createRerankerTasks(options, log)
 }
 
 async function execute(handlers: TaskHandlers, call: TaskCall, yieldPoint: YieldPoint, onText?: OnText): Promise<Output<TaskCall['task']>> {

@@ -48,13 +48,18 @@ export async function createIndexJob(
   const twice = Object.keys(request.query).find((name) => body && Object.hasOwn(body, name))
   if (twice !== undefined) throw invalidField(twice, TWICE)
   const { table } = await access.index(request, body?.collection ?? collection)
+  // The rest of a body is not read after an error: the connection cannot be reused.
+  const unread = (error: unknown): never => {
+    void reply.header('connection', 'close')
+    throw error
+  }
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))
     const fingerprint = async (): Promise<string> => requestFingerprint({ method: request.method, url: request.url, body: await digest() })
     return once(request, reply, {
       collection: table,
       fingerprint,
-      work: () => received(reply, () => fromForm(jobs, files, { options, table })),
+      work: () => fromForm(jobs, files, { options, table }).catch(unread),
     })
   }
   if (request.body instanceof Readable) {
@@ -65,7 +70,7 @@ export async function createIndexJob(
       name === undefined
         ? jobs.addUpload({ bytes, options: withEncoding(options, charsetOf(request.headers['content-type'])), table })
         : jobs.addFiles({ files: [{ name, bytes }], options, table })
-    return once(request, reply, { collection: table, fingerprint, work: () => received(reply, create) })
+    return once(request, reply, { collection: table, fingerprint, work: () => create().catch(unread) })
   }
   const empty = 'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.'
   if (body === undefined) throw invalidRequest('body', empty)
@@ -100,15 +105,4 @@ async function fromForm(jobs: Jobs, files: AsyncGenerator<UploadedFile>, { optio
   if (!('table' in form)) return jobs.addFiles({ ...form, options, table })
   const { encoding, ...file } = form.table
   return jobs.addUpload({ ...file, options: withEncoding(options, encoding), table })
-}
-
-/** Receives an upload. */
-async function received(reply: FastifyReply, create: () => Promise<Job>): Promise<Job> {
-  try {
-    return await create()
-  } catch (error) {
-    // The rest of the body is not read: the connection cannot be reused.
-    void reply.header('connection', 'close')
-    throw error
-  }
 }
