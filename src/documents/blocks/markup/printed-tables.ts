@@ -152,7 +152,16 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
     return areApart(wider) ? wider : known
   }, names)
   const places = below.map(({ cells }) => placesIn(columns, cells))
-  const placed = below.slice(0, [...places, undefined].indexOf(undefined))
+  /** Whether a row has texts below numbers alone: it names further columns of a sheet. */
+  const hasNames = ({ cells }: Row<Line>, i: number): boolean => {
+    const under = cells.filter((_, k) => {
+      const column = places[i]?.[k] ?? -1
+      const upper = below.slice(0, i).flatMap((row, j) => row.cells[places[j]?.indexOf(column) ?? -1]?.text ?? [])
+      return upper.length > 1 && upper.every(isNumber)
+    })
+    return under.length > 1 && !under.some(({ text }) => isNumber(text))
+  }
+  const placed = below.slice(0, [...below.map((row, i) => (hasNames(row, i) ? undefined : places[i])), undefined].indexOf(undefined))
   const rows = placed.slice(0, placed.findLastIndex(({ cells }) => cells.length > 1) + 1)
   if (rows.length === 0) return undefined
   const all = [head, ...rows].flatMap(({ lines }) => lines)

@@ -329,7 +329,8 @@ function fieldState(field: Element): string {
   const valuesOf = (name: string): string[] =>
     childrenOf(field, 'param').flatMap(({ attribs }) => (attribs.name === name ? (attribs.value ?? '') : []))
   if (/CHECKBOX$/.test(field.attribs.type ?? '')) return valuesOf('Checkbox_Checked').includes('true') ? '[x]' : '[ ]'
-  return valuesOf('Dropdown_ListEntry').at(Number(valuesOf('Dropdown_Selected').at(0) ?? 0)) ?? ''
+  const [chosen = '0'] = valuesOf('Dropdown_Selected')
+  return valuesOf('Dropdown_ListEntry').at(Number(chosen)) ?? ''
 }
 
 /** The value of a cell. */

@@ -624,6 +624,24 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Day: 2025-05-02; Goods: Lamp oil; Out: 7.50; Left: 42.50', 'Day: Sum; Out: 7.50; In: 9.00; Left: 51.50'],
   },
+  // The further columns of a sheet, on the next page.
+  {
+    file: 'wide-sheet.pdf',
+    content: () =>
+      pages(
+        (page) =>
+          page === 1
+            ? [
+                placed({ 0: 'Boat', 90: 'May', 180: 'June' }),
+                placed({ 0: 'Raft', 90: '1.50' }),
+                placed({ 0: 'Tug', 90: '2.50', 180: '3.00' }),
+                placed({ 0: 'Yacht', 90: '-', 180: '4.00' }),
+              ]
+            : [placed({ 0: 'By', 90: 'Paid', 180: 'Note' }), placed({ 0: 'Ann', 90: 'yes', 180: 'late' })],
+        2,
+      ),
+    lines: ['Boat: Raft; May: 1.50', 'Boat: Yacht; May: -; June: 4.00', 'By Paid Note', 'Ann yes late'],
+  },
   // Cells of two columns that are printed as one, below names on the other side of their columns.
   {
     file: 'joined-cells.pdf',
