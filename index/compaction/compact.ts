@@ -150,12 +150,12 @@ export async function compactTable(table: Table, sync: TableSync, keepMs: number
 }
 
 /**
- * For optional work, without which the table is still consistent. On a conflict with other writers it logs a warning and leaves the work to
- * the next write or job.
- * @throws all but conflict
+ * For optional work, without which the table is still consistent. On a conflict with other writers, or where a file has changed on the disk,
+ * it logs a warning and leaves the work to the next write or job.
+ * @throws all but conflict and index_invalid
  */
 export async function orLater(work: () => Promise<unknown>, onWarning: (message: string) => void): Promise<void> {
-  await work().catch(onCode(['conflict'], (error) => onWarning(`Compaction failed: ${messageOf(error)}`)))
+  await work().catch(onCode(['conflict', 'index_invalid'], (error) => onWarning(`Compaction failed: ${messageOf(error)}`)))
 }
 
 /** Removes the files of versions replaced more than `keepMs` ago, after merging files that compaction would merge. */

@@ -4,7 +4,7 @@ import { copyFile, mkdir, readdir, readFile, rm, stat, truncate, writeFile } fro
 import { basename, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { filesUnder } from '../../../base/files.ts'
-import { compactionCommand } from '../../../index/compaction/compact.ts'
+import { cleanTable, compactionCommand, orLater } from '../../../index/compaction/compact.ts'
 import { passageText } from '../../../index/contract.ts'
 import { contentHash } from '../../../index/hash.ts'
 import { openIndex, type PassageIndex } from '../../../index/open.ts'
@@ -202,6 +202,15 @@ await t.test('passages that have changed on the disk are not read, written again
       message: new RegExp(`${lost} of .* has changed since it was committed`),
     })
   await t.rejects(verifyIndex(location), { code: 'index_invalid', message: new RegExp(`${lost} .* has changed since`) })
+
+  const warnings: string[] = []
+  using connection = await connectLance(dir, 0)
+  const table = await connection.openTable(basename(dirname(dirname(files[at] ?? '')), '.lance'))
+  await orLater(
+    () => cleanTable(table, 0),
+    (warning) => warnings.push(warning),
+  )
+  t.match(warnings, [/^Compaction failed: .* has changed since it was committed/], 'a job that could compact says why it does not')
 })
 
 await t.test('a damaged manifest of an earlier version is named, and needed by nothing but the clean-up of versions', async (t) => {
