@@ -1,4 +1,4 @@
-import { Argument, Command, InvalidArgumentError, Option } from 'commander'
+import { Argument, Command } from 'commander'
 import { wholeNumber } from '../../src/cli/program/options.ts'
 import type { Paper } from '../presets/read.ts'
 import type { SuiteOptions } from '../suites/suite.ts'
@@ -34,7 +34,6 @@ export function evalProgram(): Command {
     .option('--published <file>', "published scores to compare with (default: the paper's)")
     .action(async (given: GivenOptions) => (await import('./run.ts')).runQuestions(given))
   addService(addRun(addOptions(program, openDomainQa.options), 'eval/runs/<dataset>-<hash of the options>'))
-  for (const [command] of Object.values(TABLES)) addRefused(program, `--${command} <number>`, `Use: cepe eval ${command}`)
   program
     .command('compare <runA> <runB>')
     .description('paired differences and significance between two runs on the same questions')
@@ -97,7 +96,7 @@ function ropeCommand(): Command {
 }
 
 function suiteCommand(): Command {
-  const command = new Command('suite')
+  return new Command('suite')
     .description('ask a suite of questions in several settings and write one report, with tables of how certain the answers are')
     .addArgument(
       new Argument(
@@ -114,7 +113,6 @@ function suiteCommand(): Command {
     .action(async (name: keyof typeof SUITES, folder: string | undefined, options: SuiteOptions) =>
       (await import('../suites/suite.ts')).runSuite(await SUITES[name](), folder, options),
     )
-  return addRefused(command, '--report <folder>', 'The folder of the report is given by --out.')
 }
 
 function addOptions(command: Command, options: readonly TaskOption[]): Command {
@@ -145,12 +143,4 @@ function addReport(command: Command, runs: string): Command {
   return command
     .option('--runs <folder>', 'folder of the runs', runsFolder(runs))
     .option('--out <folder>', 'folder of the report (default: the folder of the runs)')
-}
-
-/** An earlier option, refused with its new form. */
-function addRefused(command: Command, flags: string, remedy: string): Command {
-  const refuse = (value: string): never => {
-    throw new InvalidArgumentError(remedy.startsWith('Use: ') ? `${remedy} ${value}` : remedy)
-  }
-  return command.addOption(new Option(flags).hideHelp().argParser(refuse))
 }

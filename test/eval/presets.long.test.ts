@@ -289,11 +289,6 @@ await t.test("Position Interpolation's tables: runs of a model of any name, with
   t.match(benchmarks.stdout, /Footnote, extended to 8192: the text says that the largest loss is 2 %/)
   t.match(benchmarks.stdout, /BoolQ: boolq-validation is not among the data files/)
 
-  for (const command of ['table', 'giraffe', 'pi']) {
-    const earlier = await finished(startNode(CLI, [`--${command}`, '5', '--data', data], { env }))
-    t.equal(earlier.code, 1)
-    t.match(earlier.stderr, new RegExp(`Use: cepe eval ${command} 5`), 'the earlier form is refused with the new one')
-  }
   const plan = await finished(startNode(CLI, ['pi', '1', '--plan'], { env }))
   t.equal(plan.code, 0, plan.stderr)
   t.match(

@@ -92,16 +92,14 @@ t.test('suites refuse what they cannot ask before anything is started or removed
     t.equal(code, 1)
     return stderr
   }
-  const [nowhere, folder, list, number, report] = await Promise.all([
+  const [nowhere, folder, list, number] = await Promise.all([
     refused('squad'),
     refused('demo', 'folder'),
     refused('documentation', t.testdir()),
     refused('demo', '--k', '0'),
-    refused('demo', '--report', 'folder'),
   ])
   t.match(nowhere, /Name the folder with passages\.tsv and questions\.jsonl/)
   t.match(folder, /demo takes no folder/)
   t.match(list, /of the 300 files of documentation\.sha256 are missing/)
   t.match(number, /--k takes whole numbers from 1 to 200, not "0"/)
-  t.match(report, /The folder of the report is given by --out/)
 })
