@@ -1,7 +1,7 @@
 /** Health of the parts of the service, for readiness and metrics. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { allModels } from '../../index/contract.ts'
-import { sum } from '../../base/at.ts'
+import { counted, sum } from '../../base/at.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { ReplicaCache } from '../../index/replica/replica-cache.ts'
 import { messageOf } from '../../base/errors.ts'
@@ -62,7 +62,7 @@ async function indexCheck(index: PassageIndex): Promise<ReadinessCheck> {
     const { table, passages, version } = await (await index.view()).version()
     const behind = index.behind()
     const rolledBack = at ? `; rolled back at ${at.toISOString()} to the version before an incomplete one (see _quarantine)` : ''
-    const detail = `table ${table}, version ${version}, ${passages} passages${rolledBack}`
+    const detail = `table ${table}, version ${version}, ${counted(passages, 'passage')}${rolledBack}`
     return behind === undefined ? detail : `${detail}; ${BEFORE}: ${behind.message}`
   }
   const late = delay(INDEX_MS, undefined, { ref: false }).then(() => Promise.reject(new Error(`no answer within ${INDEX_MS / 1000} s`)))

@@ -20,7 +20,7 @@ await t.test('tables of other shapes, from the command line: an FAQ, one without
   t.match(await add(file('faq.csv'), '--columns', 'title=question,text=answer'), { code: 0, stdout: /2\/2 committed, 0 unchanged/ })
   t.match(await add(file('faq.csv'), '--columns', 'title=question,text=answer'), { code: 0, stdout: /2\/2 committed, 2 unchanged/ })
   t.match(await add(file('plain.txt'), '--columns', 'id=1,text=2'), { code: 0, stdout: /2\/2 committed/ })
-  const left = /notes\.jsonl: Nested metadata is not stored and was left out: author \(1 rows\)\.\n/
+  const left = /notes\.jsonl: Nested metadata is not stored and was left out: author \(1 row\)\.\n/
   t.match(await add(file('notes.jsonl'), '--check'), { code: 0, stdout: left })
   t.match(await add(file('notes.jsonl')), { code: 0, stderr: left })
 

@@ -141,7 +141,7 @@ await t.test('tables of other shapes: columns and ids by the query', async (t) =
   t.match(await ended(await form({ 'a.csv': wide, 'b.md': NOTE })), { warnings: [`a.csv: ${unread}`] })
   const nested = Buffer.from('{"id":"n","text":"x","metadata":{"a":{"b":1},"c":2}}\n')
   const warned = await ended(await post(nested, { 'content-type': 'application/x-ndjson' }))
-  t.match(warned, { state: 'done', warnings: [/left out: a \(1 rows\)/] })
+  t.match(warned, { state: 'done', warnings: [/left out: a \(1 row\)/] })
   t.same((await index.get('n'))?.metadata, { c: 2 })
   t.match(await post(Buffer.from(faq), csv, '?columns=body%3Danswer'), {
     status: 400,
