@@ -107,17 +107,11 @@ export async function namedFiles(folder: string, manifest: string, sums?: Readon
     const data = fragments.flatMap(({ files, rows, deletion }) =>
       files.map((file) => ({ file: `data/${file.path}`, bytes: Number(file.bytes), rows: deletion === null ? Number(rows) : 0 })),
     )
-    const deletions = fragments.flatMap(({ id, deletion }) =>
-      deletion === null
-        ? []
-        : [
-            {
-              file: `_deletions/${id}-${deletion.read_version}-${deletion.id}.${deletion.type === 1 ? 'bin' : 'arrow'}`,
-              bytes: 0,
-              rows: 0,
-            },
-          ],
-    )
+    const deletions = fragments.flatMap(({ id, deletion }) => {
+      if (deletion === null) return []
+      const ending = deletion.type === 1 ? 'bin' : 'arrow'
+      return [{ file: `_deletions/${id}-${deletion.read_version}-${deletion.id}.${ending}`, bytes: 0, rows: 0 }]
+    })
     const ofIndexes = indices.flatMap(({ uuid: { uuid }, files }) => {
       const dashed = uuid.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
       return files.map((file) => ({ file: `_indices/${dashed}/${file.path}`, bytes: Number(file.bytes), rows: Infinity }))
