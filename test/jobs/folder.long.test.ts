@@ -183,7 +183,10 @@ t.test('strict: nothing is indexed where a file is left out; a folder without re
   const { index, file, add, docs } = await folderOf(t)
   t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /There are no files/ } })
   await file('a.mp3', 'ID3')
-  t.match(await add(), { state: 'failed', error: { code: 'corpus_invalid', message: /No file of 1 could be read.*1 \.mp3 \(not supported\)/ } })
+  t.match(await add(), {
+    state: 'failed',
+    error: { code: 'corpus_invalid', message: /No file of 1 could be read.*1 \.mp3 \(not supported\)/ },
+  })
   await file('note.md', 'A lamp.')
   t.match(await add({ strict: true }), { state: 'failed', error: { code: 'corpus_invalid', message: /1 of 2 files were left out/ } })
   await t.rejects(index.count(), { code: 'index_missing' })
