@@ -22,9 +22,9 @@ const SLOW_LOOK_MS = 250
 const MOST_HELD_MS = 45_000
 
 /**
- * Compares the files whose rows a compaction writes into another file with their checksums: that file would have a checksum of its own,
- * and hide that one of them has changed.
- * @throws index_invalid naming it
+ * Verifies the checksums of the files that a compaction merges. The merged file gets a new checksum, which would hide corruption of a
+ * source.
+ * @throws index_invalid naming the corrupt file
  */
 async function requireUnchanged({ dir, storedAs }: Table): Promise<void> {
   if (storeOf(dir).durable) return

@@ -46,7 +46,7 @@ t.test('each question has its own passage; some have another of the article that
   t.match(articleOf.get('where does the Arl rise'), { title: 'Arl', text: /rises[^]*\n\nIts mouth[^]*freezes/ })
 })
 
-t.test('what is left out of the files is told', async (t) => {
+t.test('skipped records of both files are reported', async (t) => {
   const folder = await written(t.testdir())
   await appendFile(path.join(folder, 'passages.tsv'), '5\tno title\n')
   await appendFile(path.join(folder, 'questions.jsonl'), '{"id":"d","question":"of 5","answer":"x","passage_id":"5"}\n{}\n')

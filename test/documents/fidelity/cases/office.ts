@@ -179,6 +179,13 @@ const items = (id: string, said: readonly string[], more = ''): string =>
   `<text:list xml:id="${id}" text:style-name="L1" ${more}>${said.map((one) => `<text:list-item><text:p>${one}</text:p></text:list-item>`).join('')}</text:list>`
 const td = (said: string, more = ''): string => `<table:table-cell ${more}><text:p>${said}</text:p></table:table-cell>`
 
+/** Rows of a sheet with three columns, of which the first is the key. */
+const PEOPLE = {
+  Name: text('B1', 'Age') + text('C1', 'City'),
+  Ann: '<c r="B2"><v>31</v></c>' + text('C2', 'Rome'),
+  Bo: '<c r="B3"><v>41</v></c>' + text('C3', 'Oslo'),
+}
+
 export const OFFICE_CASES: readonly FidelityCase[] = [
   {
     file: 'fees.xlsx',
@@ -1104,9 +1111,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'below.xlsx',
     content: () =>
       book({
-        Name: text('B1', 'Age') + text('C1', 'City'),
-        Ann: '<c r="B2"><v>31</v></c>' + text('C2', 'Rome'),
-        Bo: '<c r="B3"><v>41</v></c>' + text('C3', 'Oslo'),
+        ...PEOPLE,
         Contact: text('B4', 'Dora'),
         Phone: '<c r="B5"><v>555</v></c>',
       }),
@@ -1116,9 +1121,7 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     file: 'unknown-ages.xlsx',
     content: () =>
       book({
-        Name: text('B1', 'Age') + text('C1', 'City'),
-        Ann: '<c r="B2"><v>31</v></c>' + text('C2', 'Rome'),
-        Bo: '<c r="B3"><v>41</v></c>' + text('C3', 'Oslo'),
+        ...PEOPLE,
         Cid: '<c r="B4"><v>51</v></c>',
         Dan: text('B5', 'n/a'),
       }),
