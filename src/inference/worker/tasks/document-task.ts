@@ -13,7 +13,7 @@ import { passageChunks } from '../../../text/document/passage-chunks.ts'
 import { rankByWords } from '../../../text/words.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { timed } from '../runtime/timed.ts'
-import { writtenAnswerTask } from './answer-task.ts'
+import { writtenAnswerTask } from './written-answer.ts'
 
 /** Attention output per run, in bytes: a longer answer from more chunks is decoded token by token. */
 const MOST_ATTENTION_BYTES = 2 ** 31

@@ -5,7 +5,7 @@ import { choicesTask, likelihoodTask, scoreTask } from './scoring-tasks.ts'
 import { encodeAhead } from '../encoder/encode-contexts.ts'
 import { generateTask, replugTask } from './generate-task.ts'
 import { type ReaderModel, loadReaderModel } from '../decoder/reader-model.ts'
-import { writtenAnswerTask } from './answer-task.ts'
+import { writtenAnswerTask } from './written-answer.ts'
 import { greedy } from '../decoder/greedy.ts'
 import { firstRun, float32, floats, padRight } from '../runtime/session.ts'
 
