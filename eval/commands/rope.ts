@@ -45,14 +45,20 @@ export async function runRope({ kinds, window, runs, out = runs }: RopeOptions):
     process.stderr.write(`${kind}\n`)
     await measure(kind, { window: positions, checkpointDir, folder: path.join(runs, kind.replace(/[^\w.-]/g, '_')) }, points)
   }
-  await report(points, positions, out)
+  await report(points, { window: positions, checkpointDir }, out)
 }
 
 type Points = Record<'perplexity' | 'accuracy', LinePoint[]>
 
+interface Measured {
+  /** Positions. */
+  readonly window: number
+  readonly checkpointDir: string
+}
+
 async function measure(
   kind: string,
-  { window, checkpointDir, folder }: { readonly window: number; readonly checkpointDir: string; readonly folder: string },
+  { window, checkpointDir, folder }: Measured & { readonly folder: string },
   points: Points,
 ): Promise<void> {
   const outDir = path.join(folder, 'model')
@@ -69,12 +75,14 @@ async function measure(
     points.accuracy.push(...groups.map(({ value, scores }) => point(Number(value), scores['accuracy'])))
 }
 
-async function report({ perplexity, accuracy }: Points, window: number, out: string): Promise<void> {
+async function report({ perplexity, accuracy }: Points, { window, checkpointDir }: Measured, out: string): Promise<void> {
   const title = 'Context extension by rotary bases'
   const axis = { type: 'log', nice: false, padding: 10 } as const
   const blocks = [
     heading(1, title),
-    text(`The reader's decoder, built with each basis and a window of ${window} positions; no weight is changed.`),
+    text(
+      `The decoder of ${path.basename(checkpointDir)}, built with each basis and a window of ${window} positions; no weight is changed.`,
+    ),
     heading(2, 'Perplexity by length'),
     byKind(perplexity, 'tokens', 2),
     figure(

@@ -66,7 +66,6 @@ export async function runAll(runs: string, out: string): Promise<void> {
     took.push([title, ((performance.now() - started) / 1000).toFixed(0)])
     return result
   }
-  const folders = await runTasks(runs, timed)
   const folder = path.join(runs, 'open-domain')
   const protocol = modelProtocol(['cepe', 'decoder-only', 'replug', 'closed-book'], [2, 10], 'dense', 10)
   const options = { dataset: 'demo', questions: questionFile('test.jsonl'), limit: QUESTIONS, protocol, dumpPrompts: false }
@@ -74,11 +73,12 @@ export async function runAll(runs: string, out: string): Promise<void> {
     await using client = closing(await connect({}, 'dense'))
     await followed('Evaluating demo', { yes: true }, (run) => askQuestions({ client, options, folder, concurrency: 1, ...run }))
   })
+  const folders = await runTasks(runs, timed)
   await reportRuns([...folders, folder], out, {
     title: 'Every task in small',
     lead: [
       text(
-        'The configured model (by default the shipped one) on small data that ships or is generated. It shows that every task runs from data to table and plot; a small model knows little of most of them. The shipped ones were trained to answer questions from passages, not to continue a text, which shows in their perplexities.',
+        'Small data that ships or is generated: it shows that every task runs from data to table and plot. A small model knows little of most of them, and one that was trained to answer questions from passages does not continue texts well, which shows in its perplexities.',
       ),
       table(['task', 'seconds'], took),
     ],

@@ -55,11 +55,13 @@ export function compareRuns(a: TaskRun, b: TaskRun) {
   )
   if (comparisons.length === 0) throw new CodedError('run_mismatch', 'The two runs share no setting.')
   const [onlyA, onlyB] = [ofA.length - named.length, ofB.length - named.length]
-  return { what, shared: pairs.length, changed: named.length - pairs.length, onlyA, onlyB, comparisons }
+  const readers = [a, b].map(({ manifest }) => manifest.subject.reader)
+  return { readers, what, shared: pairs.length, changed: named.length - pairs.length, onlyA, onlyB, comparisons }
 }
 
-export function comparisonBlocks({ what, shared, changed, onlyA, onlyB, comparisons }: ReturnType<typeof compareRuns>): Block[] {
+export function comparisonBlocks({ readers, what, shared, changed, onlyA, onlyB, comparisons }: ReturnType<typeof compareRuns>): Block[] {
   return [
+    text(`Readers: first ${readers.join(', second ')}.`),
     text(
       `${shared} ${what} are scored in both runs (${onlyA} only in the first, ${onlyB} only in the second${changed > 0 ? `; ${changed} with other right answers are left out` : ''}). Differences are second minus first, with 95 % intervals of the paired bootstrap; rows about the same question or document are resampled as one.`,
     ),

@@ -27,7 +27,7 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
   const { task, manifest } = run
   const { subject } = manifest
   return [
-    text(`${task.description} ${summary.scored} of ${summary.items} items are scored.`),
+    text(`${task.description} ${summary.scored} of ${summary.items} items are scored. Reader: ${subject.reader}.`),
     leftOut(summary),
     settingsTable(task, summary, run.records),
     ...figures,

@@ -8,7 +8,7 @@ import { sureAnswers, surenessTable } from './sureness.ts'
 /** Questions of each class, so that the demo takes less than ten minutes on two cores. */
 const QUESTIONS = 200
 
-/** The shipped models on the shipped corpus and questions: attributes together with unanswerable questions, and free sentences. */
+/** The shipped corpus and questions: attributes together with unanswerable questions, and free sentences. */
 export const demo: Suite = {
   name: 'demo',
   title: 'The demo questions',
@@ -32,7 +32,7 @@ export const demo: Suite = {
     return {
       runs: [attributes, free],
       lead: [
-        text('The models on the shipped corpus and questions, measured through the HTTP API of a service started for it.'),
+        text('The shipped corpus and questions, asked through the HTTP API of a service started for it.'),
         heading(2, `How sure the answers are (${mode}, k = ${k})`),
         surenessTable([[[], sureAnswers([...attributes.records, ...free.records], mode, k)]]),
       ],

@@ -21,10 +21,10 @@ const RECALL_DEPTH = 20
 /** Least probability of being right with which the service gives an answer by default. */
 const GIVEN_FROM = 0.5
 
-/** The shipped models on documentation that they were not trained on: questions that a person wrote from its files, with the defaults. */
+/** Documentation that the shipped models were not trained on: questions that a person wrote from its files, with the defaults. */
 export const documentation: Suite = {
   name: 'documentation',
-  title: 'The shipped models on public documentation',
+  title: 'Questions about public documentation',
   folder: 'of the files that eval/questions/documentation.sha256 lists',
   isShipped: true,
   check: (folder) => checkListed(folder),

@@ -25,13 +25,13 @@ const ENCODED_PASSAGES = 10
 const UNANSWERED = 0.5
 
 /**
- * Real text that the models were not trained on: the questions of a folder with their own passage, with retrieved ones and with their whole
+ * Real text, which the shipped models were not trained on: the questions of a folder with their own passage, with retrieved ones and with their whole
  * article. Some are also asked with passages that do not contain the answer, to measure how well certainty separates right answers from all
  * others.
  */
 export const squad: Suite = {
   name: 'squad',
-  title: 'Real text that the models were not trained on',
+  title: 'Questions about real text',
   folder: 'with passages.tsv and questions.jsonl',
   isShipped: false,
   corpus: (folder) => path.join(folder, 'passages.tsv'),

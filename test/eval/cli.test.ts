@@ -133,6 +133,7 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
   t.notMatch(html, /(?:src|href)="http/, 'self-contained')
 
   const comparison = toMarkdown(comparisonBlocks(compareRuns(await readRunOf(folder), await readRunOf(whole))))
+  t.match(comparison, /^Readers: first fake.*, second fake.*\.\n/)
   t.match(
     comparison,
     /12 questions are scored in both runs[^]*\| cepe, k = 6 \| EM \| 12 \| 100\.0 \| 100\.0 \| 0\.0 \(0\.0, 0\.0\) \| 1\.000 \| 1\.000/,
@@ -148,6 +149,11 @@ t.test('killed with SIGKILL and repeated, the command finishes the same run and 
     buildReport([await readRun(folder), await readRun(whole)], { source: published.source, scores: [...published.scores] }).blocks,
   )
   t.match(both, /nq \(run 1\) k = 2 \| nq \(run 1\) k = 6 \| nq \(run 2\) k = 2 \| nq \(run 2\) k = 6/)
+  const [ours, theirs] = [await readRun(folder), await readRun(whole)]
+  const other = { ...theirs, manifest: { ...theirs.manifest, subject: { ...theirs.manifest.subject, reader: 'other' } } }
+  const ofTwo = toMarkdown(buildReport([ours, other], { source: published.source, scores: [] }).blocks)
+  t.match(ofTwo, /^# .+\n\nReader: fake.*, other\. Retriever: \S+\.\n/, 'a report names its models first')
+  t.match(ofTwo, /nq \(fake.*\) k = 2 \| nq \(fake.*\) k = 6 \| nq \(other\) k = 2 \| nq \(other\) k = 6/)
   t.match(both, /\| cepe \(published\) \|  \| 34\.50 \|  \| 34\.50 \|/, 'published scores of the same model stand beside')
   t.notMatch(both, /replug/, 'those of another model do not')
 })

@@ -31,6 +31,7 @@ export function buildReport(
   }))
   const blocks: Block[] = [
     heading(1, title),
+    text(modelsOf(runs)),
     ...lead,
     heading(2, 'Results'),
     text(
@@ -47,10 +48,21 @@ export function buildReport(
   return { title, blocks }
 }
 
-/** The dataset's name, numbered if several runs share it. */
-function nameOf({ manifest }: StoredRun, position: number, runs: readonly StoredRun[]): string {
-  const { dataset } = manifest.subject
-  return runs.filter((run) => run.manifest.subject.dataset === dataset).length > 1 ? `${dataset} (run ${position + 1})` : dataset
+/** The dataset's name; where several runs share it, with the reader, or a number if they share that too. */
+function nameOf({ manifest: { subject } }: StoredRun, position: number, runs: readonly StoredRun[]): string {
+  const { dataset, reader } = subject
+  const same = runs.filter((run) => run.manifest.subject.dataset === dataset)
+  if (same.length === 1) return dataset
+  const ofReader = same.filter((run) => run.manifest.subject.reader === reader)
+  return `${dataset} (${ofReader.length === 1 ? reader : `run ${position + 1}`})`
+}
+
+/** Names the models whose scores are shown. */
+function modelsOf(runs: readonly StoredRun[]): string {
+  const subjects = runs.map(({ manifest }) => manifest.subject)
+  const distinct = (names: readonly string[]): string => [...new Set(names)].join(', ')
+  const retrievers = subjects.map(({ retriever }) => retriever ?? 'none')
+  return `Reader: ${distinct(subjects.map(({ reader }) => reader))}. Retriever: ${distinct(retrievers)}.`
 }
 
 function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: string): Block[] {
