@@ -3,7 +3,7 @@ import { link, open, readdir, rename, rm, stat, writeFile, type FileHandle } fro
 import { dirname, join } from 'node:path'
 import { notRegular, orAbsent } from './exists.ts'
 import { inFolder } from './failures.ts'
-import { makeFolder } from './make-folder.ts'
+import { makeFolder, ownAsFolder } from './make-folder.ts'
 
 /** Fsyncs a file or folder. A missing file is no error: compaction removes some. */
 export async function syncPath(path: string): Promise<void> {
@@ -41,6 +41,7 @@ export async function writeFileDurably(
   await makeFolder(dirname(path))
   try {
     await writeFile(aside, content, { mode, flag: 'wx', flush: true })
+    await ownAsFolder(aside)
     if (exclusive) {
       await link(aside, path)
       await rm(aside)
@@ -59,6 +60,7 @@ const NEWLINE = 10
 export async function openPrivate(path: string): Promise<FileHandle> {
   await makeFolder(dirname(path))
   const file = await open(path, 'a+', 0o600)
+  await ownAsFolder(path)
   if ((await file.stat()).isFile()) return file
   await file.close()
   throw notRegular(path)

@@ -13,17 +13,19 @@ import {
   RerankerManifestSchema,
   type ModelManifest,
 } from './manifest.ts'
+import { recoverFolder } from './staging.ts'
 
 /** Error for an unusable built model: `problem` continues the file's name. */
 export function damaged(file: string, problem: string, cause?: unknown): CodedError {
   return invalidModel(file, `${file} ${problem}; build the model again (cepe build)`, cause)
 }
 
-/** Reads the manifest of a built model. @throws model_invalid if the folder has none, or one of an unsupported version */
+/** Reads the manifest of a built model, which is restored if a build that replaced it was killed. @throws model_invalid if the folder has none, or one of an unsupported version */
 export async function loadManifest(dir: string): Promise<ModelManifest> {
   const file = join(dir, MANIFEST_FILE)
   let value: unknown
   try {
+    await recoverFolder(dir)
     value = JSON.parse(String(await readRegular(file)))
   } catch (cause) {
     throw damaged(file, 'is missing or not valid JSON', cause)

@@ -7,7 +7,6 @@ import { buildModel, isBuiltFrom } from '../../models/build.ts'
 import { loadManifest, loadRerankerManifest } from '../../models/folder.ts'
 import { checkFiles } from '../../models/integrity.ts'
 import { MANIFEST_FILE, type Dtype } from '../../models/manifest.ts'
-import { recoverFolder } from '../../models/staging.ts'
 import { probeCuda } from '../inference/cuda/probe.ts'
 import type { Log } from '../inference/log.ts'
 import { retrieverDtype } from '../config.ts'
@@ -84,7 +83,6 @@ interface Wanted {
 
 async function ensureModel(wanted: Wanted, { PROVIDER, DEVICE_ID, CPU_FALLBACK }: Config, startProgress: StartProgress): Promise<void> {
   const { setting, from: checkpointDir, to: modelDir, dtype } = wanted
-  await recoverFolder(modelDir)
   const built = await loadManifest(modelDir).catch(() => undefined)
   if (checkpointDir === '' || !(await exists(checkpointDir.endsWith('.gguf') ? checkpointDir : path.join(checkpointDir, 'config.json')))) {
     if (built) return checkFiles(modelDir, built)

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
+import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -49,6 +49,18 @@ t.test('a file that a killed command left unfinished is removed by a later one, 
   for (const name of await readdir(dir)) await utimes(path.join(dir, name), hours, hours)
   t.equal((await runCli(['keys', 'revoke', 'ann'], env)).code, 0)
   t.same((await readdir(dir)).sort(), ['ann.key.json', 'it.key.json.1.tmp', 'ours.tmp'])
+})
+
+t.test('a key that root makes or revokes can be read by the service that runs as the owner of the folder', async (t) => {
+  const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0)
+  const parent = t.testdir()
+  await chown(parent, owner, -1)
+  const dir = path.join(parent, 'keys')
+  const ownerOf = async (file: string) => (await stat(path.join(dir, file))).uid
+  t.equal((await runCli(['keys', 'add', 'ann'], { CEPE_KEYS_DIR: dir })).code, 0)
+  t.same([await ownerOf('.'), await ownerOf('ann.key.json')], [owner, owner])
+  t.equal((await runCli(['keys', 'revoke', 'ann'], { CEPE_KEYS_DIR: dir })).code, 0)
+  t.equal(await ownerOf('ann.key.json'), owner, 'otherwise the service would accept it further')
 })
 
 t.test('two processes that make keys at once: none is lost, and of one name there is one', async (t) => {

@@ -1,9 +1,11 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { processTag } from '../../base/locks/process.ts'
-import { fillFolder, recoverFolder } from '../../models/staging.ts'
+import { loadContrieverManifest, loadRerankerManifest } from '../../models/folder.ts'
+import { fillFolder, recoverFolder, stagingPrefix } from '../../models/staging.ts'
 import { distanceFromF32 } from '../../src/cli/verify.ts'
+import { runCli } from '../helpers/cli.ts'
 import { temporaryFolder } from './helpers.ts'
 
 const DEAD = `${2 ** 22 + 1}-1`
@@ -70,6 +72,23 @@ await t.test('a kill between the two renames of a build loses nothing', async (t
   )
   t.same(readdirSync(folder), ['model'], 'and the half-finished one is gone')
   t.equal(readFileSync(join(outDir, 'manifest.json'), 'utf8'), 'old')
+})
+
+await t.test('every process that opens a model finds the build whose replacement was killed', async (t) => {
+  const folder = temporaryFolder(t)
+  const outDir = join(folder, 'model')
+  const old = `${await stagingPrefix(outDir)}0-old`.replace(/-\d+-\d+\./, `-${DEAD}.`)
+  const kept = async (what: string, open: () => Promise<unknown>, problem: object) => {
+    mkdirSync(old)
+    writeFileSync(join(old, 'manifest.json'), '{}')
+    t.match(await open(), problem, what)
+    t.same(readdirSync(folder), ['model'], what)
+    rmSync(outDir, { recursive: true })
+  }
+  const found = /is no manifest of a built model/
+  await kept('inspect', () => runCli(['inspect', outDir]), { code: 1, stderr: found })
+  for (const load of [loadRerankerManifest, loadContrieverManifest])
+    await kept('a manifest', () => load(outDir).catch((error: unknown) => error), { code: 'model_invalid', message: found })
 })
 
 await t.test('builds of one folder that end at the same moment all succeed, and one of them is there', async (t) => {

@@ -115,11 +115,6 @@ export function errorSender(bodyOf: (described: Described, request: FastifyReque
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const described = reportError(error, request)
     setErrorHeaders(reply, request, described)
-    // Closing a connection with unread data resets it, and its client would not see the response: the rest is read, for the time of a body.
-    if (described.code === 'payload_too_large' && !request.raw.complete) {
-      void reply.removeHeader('connection')
-      request.raw.resume()
-    }
     return reply
       .code(described.status)
       .type('application/json; charset=utf-8')

@@ -39,6 +39,14 @@ export function bodyTimeout(app: FastifyInstance, { REQUEST_TIMEOUT_MS: bodyMs, 
     if (hasBody(request)) watch(request, reply)
     next()
   })
+  // Closing a connection with unread data resets it, and its client would not see the response: the rest is read, for the time of a body.
+  app.addHook('onSend', (request, reply, payload, next) => {
+    if (hasBody(request) && !request.raw.complete && reply.statusCode !== 408) {
+      void reply.header('connection', 'keep-alive')
+      request.raw.unpipe().resume()
+    }
+    next(null, payload)
+  })
 
   function watch(request: FastifyRequest, reply: FastifyReply): void {
     const { raw } = request

@@ -48,29 +48,25 @@ export async function createIndexJob(
   const twice = Object.keys(request.query).find((name) => body && Object.hasOwn(body, name))
   if (twice !== undefined) throw invalidField(twice, TWICE)
   const { table } = await access.index(request, body?.collection ?? collection)
-  // The rest of a body is not read after an error: the connection cannot be reused.
-  const unread = (error: unknown): never => {
-    void reply.header('connection', 'close')
-    throw error
-  }
   if (request.isMultipart()) {
     const { files, digest } = hashedFiles(filesOf(request))
     const fingerprint = async (): Promise<string> => requestFingerprint({ method: request.method, url: request.url, body: await digest() })
     return once(request, reply, {
       collection: table,
       fingerprint,
-      work: () => fromForm(jobs, files, { options, table }).catch(unread),
+      work: () => fromForm(jobs, files, { options, table }),
     })
   }
   if (request.body instanceof Readable) {
     const type = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase()
     const name = ARCHIVES.get(type ?? '')
-    const { bytes, fingerprint } = hashedBody(request, request.body)
+    // Not destroyed when reading stops early: the rest is read after the response.
+    const { bytes, fingerprint } = hashedBody(request, request.body.iterator({ destroyOnReturn: false }))
     const create = (): Promise<Job> =>
       name === undefined
         ? jobs.addUpload({ bytes, options: withEncoding(options, charsetOf(request.headers['content-type'])), table })
         : jobs.addFiles({ files: [{ name, bytes }], options, table })
-    return once(request, reply, { collection: table, fingerprint, work: () => create().catch(unread) })
+    return once(request, reply, { collection: table, fingerprint, work: create })
   }
   const empty = 'The body is empty: send the corpus, or JSON that names a file or folder of the import folder or pages of the web.'
   if (body === undefined) throw invalidRequest('body', empty)

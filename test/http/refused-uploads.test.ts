@@ -1,0 +1,47 @@
+import t from 'tap'
+import { startServer } from '../helpers/cli.ts'
+import { tinyShared } from '../helpers/service-settings.ts'
+import { tempDir } from '../index/helpers.ts'
+
+const KEY = 'an admin key of a test'
+const JOBS = '/v1/admin/index-jobs'
+/** Larger than what a connection holds: the client still sends when the response is there. */
+const LARGE = new Blob([Buffer.alloc(32e6, 'a')])
+
+function form(...parts: readonly (readonly [name: string, content: string | Blob, file?: string])[]): FormData {
+  const body = new FormData()
+  for (const [name, content, file] of parts) {
+    if (file === undefined) body.append(name, content)
+    else body.append(name, new Blob([content]), file)
+  }
+  return body
+}
+
+/** Refused before their end. */
+const REFUSED: readonly (readonly [what: string, url: string, type: string | undefined, body: () => Blob | FormData, status: number])[] = [
+  ['a field before the file', JOBS, undefined, () => form(['label', 'x'], ['file', LARGE, 'a.md']), 400],
+  [
+    'a field after a table',
+    JOBS,
+    undefined,
+    () => form(['file', 'id\ttext\n1\tx\n', 'a.tsv'], ['label', 'x'], ['file', LARGE, 'a.md']),
+    400,
+  ],
+  ['a damaged gzip stream', JOBS, 'application/gzip', () => new Blob([Buffer.from('1f8b99', 'hex'), LARGE]), 422],
+  ['an unknown option', `${JOBS}?none=1`, 'application/x-ndjson', () => LARGE, 400],
+  ['an unknown type', JOBS, 'application/pdf', () => LARGE, 415],
+  ['a JSON body over the limit', '/v1/answer', 'application/json', () => LARGE, 413],
+]
+
+t.test('a client that is still sending a body that is refused receives the response', async (t) => {
+  const server = await startServer(tinyShared(await tempDir(t), { CEPE_ADMIN_KEY: KEY }))
+  t.teardown(() => server.stop('SIGKILL'))
+  for (const [what, url, type, body, status] of REFUSED)
+    // Not each broken connection loses its response.
+    for (let i = 0; i < 4; i++) {
+      const headers = { authorization: `Bearer ${KEY}`, ...(type !== undefined && { 'content-type': type }) }
+      const response = await fetch(server.url + url, { method: 'POST', headers, body: body() }).catch((error: Error) => error)
+      t.match(response, { status }, what)
+      if (response instanceof Response) t.match(await response.json(), { error: { code: String } }, what)
+    }
+})
