@@ -28,6 +28,17 @@ export type Block =
   | ({ readonly kind: 'table'; readonly rows: readonly string[] } & OnPage)
   | ({ readonly kind: 'code'; readonly text: string } & OnPage)
 
+/** A table in lines. */
+export interface LinesTable {
+  /** What stands before it: its title, or text in its first line. */
+  readonly before?: string
+  readonly block: Block
+  /** The first line after it. */
+  readonly end: number
+  /** What its last line has after it. */
+  readonly after?: string
+}
+
 export interface BlockDocument {
   /** Title from the file's metadata; empty without one. */
   readonly title: string

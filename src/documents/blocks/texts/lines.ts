@@ -1,13 +1,12 @@
-import { parse } from 'csv-parse/sync'
 import { at } from '../../../../base/at.ts'
-import { attempt } from '../../../../base/errors.ts'
 import type { DocumentType } from '../../type.ts'
-import { inline, Unread, type Block, type BlockDocument } from '../contract.ts'
+import { inline, Unread, type Block, type BlockDocument, type LinesTable } from '../contract.ts'
 import { rowTexts, type GridCell } from '../markup/row-texts.ts'
 import { raisedText } from '../markup/text.ts'
 import { BRACED, LIST_LINES, TEX_LABEL } from './list-lines.ts'
-import { boxRows, plainBlocks } from './plain.ts'
-import { RST_TABLE, rstTable } from './rst-table.ts'
+import { boxRows, plainBlocks, separatedRows } from './plain.ts'
+import { rstTable } from './rst-table.ts'
+import { texTable } from './tex-table.ts'
 
 /** Kinds of text whose structure is in its lines. */
 export type LinesType = Extract<DocumentType, 'rst' | 'org' | 'asciidoc' | 'latex'>
@@ -27,8 +26,8 @@ interface Syntax {
   fenceEnd(open: string): RegExp
   /** Comments and settings. */
   readonly dropped: RegExp
-  /** Line of a table with its cells between bars. */
-  readonly row?: RegExp
+  /** The table that begins in a line. */
+  table(lines: readonly string[], from: number, unread: Unread): LinesTable | undefined
   /** The whole text with what its lines alone do not say. Default: as it is. */
   readonly prepared?: (text: string) => string
   /** Its running text, as it is printed. Default: as it is. */
@@ -50,12 +49,12 @@ const INCLUDED: Readonly<Record<LinesType, RegExp>> = {
   asciidoc: /^include::\S+\[/,
   latex: /^\s*\\(?:input|include)\{/,
 }
-const TEX_TABLE = /\\begin\{(?:longtable|tabular)\w*\*?\}/
 const MOST_LEVELS = 6
 
 const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   rst: {
     shown: rolesIn,
+    table: rstTable,
     heading: (line, next, before) => {
       const mark = UNDERLINE.exec(next)?.[1]
       const isOver = before.trim() === next.trim()
@@ -65,7 +64,8 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     },
     fence: /^\s*(?:\.\.\s*$|\.\. (?!\S*::|[[_|])|\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::|(?!\.\. |\s).*::\s*$)/,
     fenceEnd: (open) => new RegExp(`^\\s{0,${open.search(/\S/)}}\\S`),
-    dropped: /^(?:\.\. (?:_[^:]*:|\|[^|]+\| replace::|contents::|toctree::|highlight::|index::).*|([=\-~^"'`#*+])\1{2,})\s*$/,
+    dropped:
+      /^(?:\.\. (?:_[^:]*:|\|[^|]+\| replace::|contents::|toctree::|highlight::|index::).*|\s+:(?:widths:[\s\d,]*(?:auto|grid)?|align:\s*(?:left|center|right))|([=\-~^"'`#*+])\1{2,})\s*$/,
     values: { defined: /^\.\. \|([^|]+)\| replace::[ \t]+(\S.*)$/gm, used: /(?<!^\.\. )\|([^\s|](?:[^|\n]*[^\s|])?)\|/g },
   },
   org: {
@@ -77,11 +77,12 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fenceEnd: () => /^\s*#\+end_/i,
     dropped:
       /^\s*(?:-{5,}|#\s.*|#\+(?!subtitle:|description:|keywords:|author:|date:|caption:)\S*.*|:(?:PROPERTIES|END|LOGBOOK|CUSTOM_ID|ID):.*)$/i,
-    row: /^\s*\|.*\|\s*$/,
+    table: orgTable,
     values: { defined: /^#\+macro:[ \t]+([\w-]+)[ \t]+([^\s$][^$\n]*)$/gim, used: /\{\{\{([\w-]+)\}\}\}/g },
   },
   asciidoc: {
     prepared: counted,
+    table: barTable,
     heading: (line, next, before) => {
       const mark = /^([-=~^+])\1{2,}\s*$/.exec(next)?.[1]
       const isAlike = Math.abs(next.trim().length - line.trim().length) <= 1
@@ -100,6 +101,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   latex: {
     prepared: printed,
     shown: withAccents,
+    table: (lines, from) => texTable(lines, from, (cell) => inline(withAccents(cell))),
     heading: (line) => {
       const [, name, text] = TEX_SECTION.exec(line) ?? []
       return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name), text }
@@ -107,14 +109,14 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),
     fenceEnd: (open) => new RegExp(`^\\s*\\\\end\\{${/\w+(?=\})/.exec(open)?.[0] ?? LISTING}\\}`),
     dropped:
-      /^\s*(?:%.*|\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|(?:setlength\{[^}]*\}\{[^}]*\}\\?)+|centering|bibliographystyle\{[^}]*\}|end\{document\})\s*)$/,
+      /^\s*(?:%.*|(?:\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|(?:setlength\{[^}]*\}\{[^}]*\}\\?)+|centering|(?:begin|end)\{(?:table|figure|center)\*?\}(?:\[[^\]]*\])?|bibliographystyle\{[^}]*\}|end\{document\})\s*)+)$/,
   },
 }
 
 /** Blocks of a text by the marks in its lines: headings, listings, tables; the rest as plain text. Marks in running text stay. */
 export function linesDocument(text: string, type: LinesType): BlockDocument {
   const syntax = SYNTAXES[type]
-  const { fence, dropped, row, prepared = String, shown = String } = syntax
+  const { fence, dropped, prepared = String, shown = String } = syntax
   const blocks: Block[] = []
   const prose: string[] = []
   const endProse = (): void => {
@@ -140,6 +142,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
   for (let i = 0; i < lines.length; i++) {
     const line = resolved(at(lines, i))
     const found = syntax.heading(line, lines.at(i + 1) ?? '', i === 0 ? '' : at(lines, i - 1))
+    const table = found === undefined && !fence.test(line) ? syntax.table(lines, i, unread) : undefined
     if (found !== undefined) {
       // A new mark is of the next level.
       const depth = typeof found.level === 'number' ? found.level : marks.indexOf(found.level) + 1 || marks.push(found.level)
@@ -154,21 +157,14 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       if (code !== '' && !COMMENT.test(line)) push({ kind: 'code', text: code })
       // An indented listing ends before the next line.
       i = type === 'rst' ? end - 1 : end
-    } else if (TABLE.test(line) && lines.includes(line, i + 1)) {
-      const end = lines.indexOf(line, i + 1)
-      push({ kind: 'table', rows: cellRows(lines.slice(i + 1, end).map(resolved), lines.slice(Math.max(0, i - 2), i + 1), unread) })
-      i = end
-    } else if (row?.test(line) === true) {
-      const end = endOf(i, (one) => row.test(one))
-      push({ kind: 'table', rows: boxRows(lines.slice(i, end), { isWrapped: false }) })
+    } else if (table !== undefined) {
+      const { before = '', block, end, after } = table
+      prose.push(before)
+      push(block.kind === 'table' ? { ...block, rows: block.rows.map((text) => shown(resolved(text))) } : block)
       i = end - 1
-    } else if (type === 'rst' && RST_TABLE.test(line)) {
-      const { block, end } = rstTable(lines, i, (row) => shown(resolved(row)))
-      push(block)
-      i = end - 1
+      if (after !== undefined) lines[i--] = after
     } else {
       unread.add('included files', Number(INCLUDED[type].test(line)))
-      if (type === 'latex') unread.add('columns of tables, which stay as they are written', line.split(TEX_TABLE).length - 1)
       const shownLines = listed(line, i === 0 ? '' : at(lines, i - 1))
       prose.push(...(dropped.test(line) ? shownLines.slice(0, -1) : shownLines))
     }
@@ -203,8 +199,24 @@ const SPANNING = /(?<!\S)[\d.]+[+*][<^>.]*[a-z]?\|/
 
 /** A table of AsciiDoc, whose mark, format or separator says what stands between its cells. */
 const TABLE = /^[|,:!]={3,}\s*$/
+const ROW = /^\s*\|.*\|\s*$/
 const SEPARATED = /\bformat="?(csv|tsv|dsv)|\n?([,:])={3,}$/
 const SEPARATORS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t', dsv: ':' }
+
+/** A table of Org, with its cells between bars. */
+function orgTable(lines: readonly string[], from: number): LinesTable | undefined {
+  let end = from
+  while (ROW.test(lines.at(end) ?? '')) end++
+  return end === from ? undefined : { block: { kind: 'table', rows: boxRows(lines.slice(from, end), { isWrapped: false }) }, end }
+}
+
+/** A table of AsciiDoc, between two equal marks. */
+function barTable(lines: readonly string[], from: number, unread: Unread): LinesTable | undefined {
+  const mark = at(lines, from)
+  const end = TABLE.test(mark) ? lines.indexOf(mark, from + 1) : -1
+  const above = lines.slice(Math.max(0, from - 2), from + 1)
+  return end < 0 ? undefined : { block: { kind: 'table', rows: cellRows(lines.slice(from + 1, end), above, unread) }, end: end + 1 }
+}
 
 /** Rows of a table of AsciiDoc, in which a line may hold a part of a row. @param above lines that say what its columns are, and its first one */
 function cellRows(given: readonly string[], above: readonly string[], unread: Unread): string[] {
@@ -212,15 +224,7 @@ function cellRows(given: readonly string[], above: readonly string[], unread: Un
   const [, separator] = /\bseparator="?([^",\]\s])/.exec(before) ?? []
   const [isSeparated, format = '', mark] = SEPARATED.exec(before) ?? []
   const isHeaded = /header/.test(before) || given.at(given.findIndex((line) => line.trim() !== '') + 1)?.trim() === ''
-  if (isSeparated !== undefined) {
-    const delimiter = separator ?? SEPARATORS[format] ?? mark ?? ','
-    const options = { delimiter, relax_column_count: true, relax_quotes: true, skip_empty_lines: true }
-    const rows = attempt(
-      (): readonly string[][] => parse(given.join('\n'), options),
-      given.map((line) => [line]),
-    )
-    return rowTexts(rows.map((cells, i) => ({ cells: cells.map((text) => ({ text: inline(text) })), isHead: i === 0 && isHeaded })))
-  }
+  if (isSeparated !== undefined) return separatedRows(given, separator ?? SEPARATORS[format] ?? mark ?? ',', Number(isHeaded))
   const lines = separator === undefined ? given : given.map((line) => line.replaceAll('|', '\\|').replaceAll(separator, '|'))
   const cellsIn = (text: string): GridCell[] =>
     text.split(CELL).flatMap((cell, i) => (i === 0 ? [] : [{ text: inline(cell.replaceAll('\\|', '|')) }]))
@@ -242,6 +246,9 @@ function withAccents(text: string): string {
     .replace(ACCENTED, (_, accent: string, braced = '', bare = '') => (braced + bare + at(MARKS, ACCENTS.indexOf(accent))).normalize())
     .replace(LETTER, (_, name: string) => LETTERS.get(name) ?? '')
     .replace(/\{([^\0-\u007f])\}/g, '$1')
+    .replace(FORMATTED, (_, inside: string) => withAccents(inside))
+    .replace(/(?<!\\)\\([&%$#_])/g, '$1')
+    .replace(/(?<!\\)\\[,; ]|(?<=[\p{L}\p{N}.)])~(?=\S)/gu, ' ')
 }
 
 const ACCENTED =
@@ -249,6 +256,11 @@ const ACCENTED =
 /** Commands of accents, and their marks. */
 const ACCENTS = '`\'^~=."uHvckr'
 const MARKS = '\u0300\u0301\u0302\u0303\u0304\u0307\u0308\u0306\u030b\u030c\u0327\u0328\u030a'
+/** A text in a font, or on lines of its own. */
+const FORMATTED = new RegExp(
+  String.raw`\\(?:text(?:bf|it|tt|sc|sf|rm|md|up|sl|normal)?|emph|mbox|underline|caption|makecell|thead|shortstack)(?:\[[^\]]*\])?\{(${BRACED})\}`,
+  'g',
+)
 const LETTER = /(?<!\\)\\(ss|ae|AE|oe|OE|o|O|aa|AA|l|L)(?![A-Za-z])(?:\{\}|[ \t]+)?/g
 const LETTERS = new Map(
   Object.entries({
@@ -266,7 +278,7 @@ function rolesIn(text: string): string {
       return LITERAL.test(role ?? '') ? inside : inside.replace(/\s+<[^>]*>$/, '')
     })
     .replace(/\\ /g, '')
-    .replace(/^\.\. (?=\[[^\]]+\] )|(?<=\])_\b/gm, '')
+    .replace(/^\s*\.\. table::[ \t]*|^\.\. (?=\[[^\]]+\] )|(?<=\])_\b/gm, '')
 }
 
 /** Roles of reStructuredText: a superscript, those without targets, any or a link. */

@@ -1,4 +1,6 @@
+import { parse } from 'csv-parse/sync'
 import { at } from '../../../../base/at.ts'
+import { attempt } from '../../../../base/errors.ts'
 import { inline, joinedLines, type Block } from '../contract.ts'
 import { rowTexts } from '../markup/row-texts.ts'
 import { withColumnNames, type Cell, type PrintedLine } from '../markup/printed-tables.ts'
@@ -177,6 +179,16 @@ export function boxRows(lines: readonly string[], given: { readonly isWrapped?: 
   }
   const { isHeaded = isWrapped || lines.slice(1, 3).some((line) => BOX_RULE.test(line)) } = given
   return rowTexts(grid.map((cells, i) => ({ cells: cells.map((text) => ({ text })), isHead: i === 0 && isHeaded && grid.length > 1 })))
+}
+
+/** Rows of a table whose cells are separated by a sign, and may be quoted; lines as they are if they are none. @param heads rows of names */
+export function separatedRows(lines: readonly string[], delimiter: string, heads: number): string[] {
+  const options = { delimiter, ltrim: true, relax_column_count: true, relax_quotes: true, skip_empty_lines: true }
+  const rows = attempt(
+    (): readonly string[][] => parse(lines.join('\n'), options),
+    lines.map((line) => [line]),
+  )
+  return rowTexts(rows.map((cells, i) => ({ cells: cells.map((text) => ({ text: inline(text) })), isHead: i < heads })))
 }
 
 function isHeading(line: string): boolean {
