@@ -11,8 +11,7 @@ import type { Report } from '../report/report.ts'
 import type { Estimate } from '../statistics/bootstrap.ts'
 import { readRunOf } from '../tasks/runs.ts'
 import { shown, summariseTask } from '../run/summary.ts'
-import type { Metric } from '../run/task-data.ts'
-import { invalidOption } from '../run/options.ts'
+import { invalidOption, type Metric } from '../run/options.ts'
 
 /** Reasons for cells without a score, by cell name. */
 export type NotAsked = ReadonlyMap<string, string>

@@ -3,10 +3,11 @@ import type { ReaderClient } from '../client/reader.ts'
 import type { Problem, ReadFile } from '../datasets/question-set.ts'
 import type { Block, Figure } from '../report/blocks.ts'
 import type { Stored } from './folder.ts'
-import type { TaskOptions } from './options.ts'
+import type { taskData, TaskOptions } from './options.ts'
 import type { SettingResult, TaskManifest, TaskRecord } from './record.ts'
 import type { DerivedMetric, TaskSummary } from './summary.ts'
-import type { taskData } from './task-data.ts'
+
+export type { ReaderClient, TaskSummary }
 
 /** An item that is asked in every setting. */
 export interface TaskItem {

@@ -5,7 +5,7 @@ import { type Estimate, relativeSpeed, type TimedPair } from '../statistics/boot
 import type { Evaluation, TaskRun } from './contract.ts'
 import type { ManifestFields, SettingResult, TaskManifest, TaskRecord } from './record.ts'
 import { type GroupScores, type SettingSummary, shown, summariseTask, type TaskSummary } from './summary.ts'
-import type { Metric } from './task-data.ts'
+import type { Metric } from './options.ts'
 
 /** Outputs shown per setting. */
 const EXAMPLES = 5

@@ -2,7 +2,7 @@ import { mean } from '../../base/at.ts'
 import type { Stored } from './folder.ts'
 import { estimate, estimateShare, quantile, type Estimate, type Sample } from '../statistics/bootstrap.ts'
 import { clusterOf, skippedProblems, type SettingResult, type TaskManifest, type TaskRecord } from './record.ts'
-import type { Metric } from './task-data.ts'
+import type { Metric } from './options.ts'
 
 /** A score of a setting that is no mean over items. */
 export interface DerivedMetric extends Metric {

@@ -1,5 +1,3 @@
-import path from 'node:path'
-import { writeFileDurably } from '../../base/durable.ts'
 import { CodedError } from '../../base/errors.ts'
 import { type Block, heading } from '../report/blocks.ts'
 import { readPublishedTables } from '../report/published-tables.ts'
@@ -16,7 +14,6 @@ import { lm } from './lm/task.ts'
 import { readRun } from './open-domain-qa/record.ts'
 import { buildReport } from './open-domain-qa/report.ts'
 import { taskRunOf } from './open-domain-qa/scores.ts'
-import { summarise } from './open-domain-qa/summary.ts'
 import { readPublished } from './open-domain-qa/tables.ts'
 import { passkey } from './passkey/task.ts'
 import { ralm } from './ralm/task.ts'
@@ -26,7 +23,7 @@ import { zeroscrolls } from './zeroscrolls/task.ts'
 export const TASKS: readonly Task[] = [lm, ralm, icl, zeroscrolls, lines, passkey, altqa, choices]
 
 /**
- * Reads runs and writes their report, questions last; the scores of a single run of questions also into its summary.json.
+ * Reads runs and writes their report, questions last.
  * @throws run_invalid, run_mismatch, options_invalid
  */
 export async function reportRuns(
@@ -43,9 +40,6 @@ export async function reportRuns(
   const lowered = ofQuestions.blocks.map((block) => (block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block))
   const both = { ...ofTasks, blocks: [...ofTasks.blocks, ...lowered] }
   await writeReport(tasks.length === 0 ? ofQuestions : questions.length === 0 ? ofTasks : both, out)
-  const [run] = questions
-  if (run && folders.length === 1)
-    await writeFileDurably(path.join(out, 'summary.json'), `${JSON.stringify(summarise(run.manifest, run.records), null, 2)}\n`)
 }
 
 /** Reads a run of any task. @throws run_invalid if the folder holds no run of this version's tasks; as readStored */

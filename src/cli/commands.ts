@@ -8,7 +8,7 @@ export const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   read: async () => (await import('./ask.ts')).readCommand(),
   index: async () => (await import('./index/index.ts')).indexCommand(),
   keys: async () => (await import('./keys.ts')).keysCommand(),
-  'embed-worker': async () => (await import('./embed-worker.ts')).embedWorkerCommand(),
+  'embed-worker': async () => (await import('./index/shards.ts')).embedWorkerCommand(),
   pull: async () => (await import('./pull.ts')).pullCommand(),
   build: async () => (await import('./build.ts')).buildCommand(),
   verify: async () => (await import('./verify.ts')).verifyCommand(),

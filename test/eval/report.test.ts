@@ -18,7 +18,7 @@ function setting(method: string, k: number, em: number, aurocUnanswerable = Numb
     f1: estimate(em),
     substringMatch: estimate(em),
     popqa: null,
-    groups: {},
+    groups: [],
     riskCoverage: { points: [], area: 0 },
     aurocCorrect: 0.5,
     aurocUnanswerable,

@@ -1,10 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { at, present } from '../../../base/at.ts'
-import type { ReaderClient } from '../../client/reader.ts'
 import { type ItemsFile, readItems } from '../../datasets/records.ts'
-import { askedInTurn, type PreparedTask, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
-import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import { taskData } from '../../run/task-data.ts'
+import { askedInTurn, type PreparedTask, type ReaderClient, type SettingAnswer, type Task, type TaskItem } from '../../run/contract.ts'
+import { invalidOption, taskData, type TaskOptions } from '../../run/options.ts'
 import { optionSums, predictions, scoresOf } from '../icl/score.ts'
 
 /** A choice: the text that is scored, and the prompt that it continues. */

@@ -1,5 +1,4 @@
-import type { ReaderClient } from '../../client/reader.ts'
-import type { AskedIds } from '../../run/contract.ts'
+import type { AskedIds, ReaderClient } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
 import type { GenerateRequest } from '../../../src/inference/contract.ts'
 import type { SplitDocument } from '../../../src/text/document/plan-document.ts'

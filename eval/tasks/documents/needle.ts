@@ -1,9 +1,8 @@
-import type { ReaderClient } from '../../client/reader.ts'
 import { type Figure, figure } from '../../report/blocks.ts'
 import { linesOver } from '../../report/lines.ts'
-import { askedInTurn, type PreparedTask, type TaskItem } from '../../run/contract.ts'
+import { askedInTurn, type PreparedTask, type ReaderClient, type TaskItem, type TaskSummary } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import type { GroupScores, TaskSummary } from '../../run/summary.ts'
+import type { GroupScores } from '../../run/summary.ts'
 import { generateText, promptSizes, reachingEncoder } from './generate.ts'
 import { splitDocument } from '../../../src/text/document/plan-document.ts'
 

@@ -1,5 +1,5 @@
 import { at } from '../../../base/at.ts'
-import type { ReaderClient } from '../../client/reader.ts'
+import type { ReaderClient } from '../../run/contract.ts'
 
 /** Log-probability of every option's tokens after the prompt. @throws invalid_request if the prompt does not fit */
 export async function optionSums(

@@ -1,11 +1,10 @@
 import type { TopLevelSpec } from 'vega-lite'
 import { at, mean } from '../../../base/at.ts'
-import type { ReaderClient } from '../../client/reader.ts'
 import type { ProblemLog } from '../../datasets/question-set.ts'
 import { linesOver } from '../../report/lines.ts'
-import type { AskedIds } from '../../run/contract.ts'
+import type { AskedIds, ReaderClient, TaskSummary } from '../../run/contract.ts'
 import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
+import type { SettingSummary } from '../../run/summary.ts'
 import type { StreamingCache } from '../../../src/inference/contract.ts'
 import { logSumExp } from '../../../src/inference/worker/decoder/sampling.ts'
 

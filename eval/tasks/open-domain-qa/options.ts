@@ -1,7 +1,7 @@
 import path from 'node:path'
 import { LIMITS } from '../../../src/rag/limits.ts'
 import { MODES } from '../../../src/text/plan.ts'
-import { invalidOption, taskOptions, type TaskOptions } from '../../run/options.ts'
+import { invalidOption, type TaskOptions, taskOptions } from '../../run/options.ts'
 import type { EvaluationOptions } from './prepare.ts'
 import { openDomainQa } from './scores.ts'
 import { DATASETS, ENCODER_PASSAGES, EXACT_PROTOCOL, MODEL_PROTOCOL, PAPER_PROTOCOL, type Protocol, RETRIEVALS } from './protocol.ts'

@@ -1,12 +1,11 @@
 import type { TopLevelSpec } from 'vega-lite'
 import { figure, heading, text, type Block } from '../../report/blocks.ts'
 import { problemBlock, type Report } from '../../report/report.ts'
-import type { GroupScores } from '../../run/summary.ts'
 import { fileText, groupTables, provenance } from '../../run/report.ts'
 import { atLargestK, exactMatchOverK, latencyBars, recallCurve, riskCoverageCurves } from './figures.ts'
 import { settingName, settingsOf } from './protocol.ts'
 import type { StoredRun } from './record.ts'
-import { type SettingSummary, summarise, type Summary } from './summary.ts'
+import { summarise, type Summary } from './summary.ts'
 import { latencyTable, metricsTable, type Published, recallTable, resultsTable, withInterval, worstExamples } from './tables.ts'
 
 const WORST_EXAMPLES = 15
@@ -93,7 +92,7 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
     text('Share of wrong answers when only the most confident ones are given.'),
     drawn('risk-coverage', 'Risk over coverage of the confidence.', riskCoverageCurves(summary.settings)),
     ...groupTables(
-      best.map((setting) => ({ name: settingName(setting), groups: groupsOf(setting) })),
+      best.map((setting) => ({ name: settingName(setting), groups: setting.groups })),
       { name: 'exact_match', label: 'Exact match', what: 'questions', leastValues: 1, show: withInterval },
     ),
     heading(3, 'Latency'),
@@ -105,12 +104,6 @@ function runBlocks({ name, manifest, records, summary }: SummarisedRun, prefix: 
     ...(shown ? [heading(3, `Most confident wrong answers (${settingName(shown)})`), worstExamples(records, shown, WORST_EXAMPLES)] : []),
     ...measuredBlocks(manifest),
   ]
-}
-
-function groupsOf({ groups }: SettingSummary): GroupScores[] {
-  return Object.entries(groups).flatMap(([group, values]) =>
-    values.map(({ value, exactMatch }) => ({ group, value, n: exactMatch.n, scores: { exact_match: exactMatch } })),
-  )
 }
 
 /** How the service answers by itself, and whether the run asked it so. */

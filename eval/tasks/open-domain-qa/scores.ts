@@ -2,7 +2,7 @@ import { OPEN_DOMAIN_QA } from '../../run/folder.ts'
 import { bestOver, exactMatch, f1, popqaMatch, substringMatch } from '../../metrics/answer.ts'
 import type { TaskRun } from '../../run/contract.ts'
 import type { TaskManifest, TaskRecord } from '../../run/record.ts'
-import { taskData } from '../../run/task-data.ts'
+import { taskData } from '../../run/options.ts'
 import { settingName, settingsOf } from './protocol.ts'
 import type { EvalRecord, StoredRun } from './record.ts'
 

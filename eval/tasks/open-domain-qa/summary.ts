@@ -67,7 +67,7 @@ function summariseSetting(
     /** PopQA's own accuracy; null for other datasets. */
     popqa: asked.isPopqa ? estimateOf('popqa') : null,
     /** By answer type, popularity ..., largest groups first. */
-    groups: Object.fromEntries([...new Set(groups.map(({ group }) => group))].map((name) => [name, groupScores(groups, name)])),
+    groups: [...new Set(groups.map(({ group }) => group))].flatMap((name) => largestFirst(groups, name)),
     /** Of the confidence, exact match counting as right. */
     riskCoverage: riskCoverage(judged),
     aurocCorrect: aurocCorrect(judged),
@@ -84,9 +84,8 @@ function summariseSetting(
   }
 }
 
-function groupScores(groups: readonly GroupScores[], name: string) {
-  const values = groups.filter(({ group }) => group === name).sort((a, b) => b.n - a.n)
-  return values.map(({ value, scores }) => ({ value, exactMatch: scores['exact_match'] ?? estimateShare([], 0) }))
+function largestFirst(groups: readonly GroupScores[], name: string): GroupScores[] {
+  return groups.filter(({ group }) => group === name).sort((a, b) => b.n - a.n)
 }
 
 /** By depth, over passages that contain an answer and, where the dataset names one, for the gold passage. */

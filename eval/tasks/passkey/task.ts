@@ -1,10 +1,8 @@
 import { seededRandom } from '../../../base/random.ts'
-import type { ReaderClient } from '../../client/reader.ts'
-import { invalidOption, type TaskOptions } from '../../run/options.ts'
-import { taskData } from '../../run/task-data.ts'
-import type { PreparedTask, Task } from '../../run/contract.ts'
+import { invalidOption, taskData, type TaskOptions } from '../../run/options.ts'
+import type { PreparedTask, ReaderClient, Task, TaskSummary } from '../../run/contract.ts'
 import { table, text, type Block } from '../../report/blocks.ts'
-import type { SettingSummary, TaskSummary } from '../../run/summary.ts'
+import type { SettingSummary } from '../../run/summary.ts'
 import { sizeFor } from '../documents/generate.ts'
 import { NUMBERS, accuracyAt, accuracyOver, prepareNeedles } from '../documents/needle.ts'
 

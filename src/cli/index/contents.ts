@@ -41,7 +41,7 @@ export function snapshotCommands() {
   })
   const verifying = 'read the whole collection and verify the checksums of its files'
   const verify = indexingCommand('verify', verifying, async ({ index, readOnly }) => {
-    const { verifyIndex } = await import('../../../index/snapshots/verify-index.ts')
+    const { verifyIndex } = await snapshots()
     const progress = createProgress('Verifying', 'kB')
     const show = (done: number, total: number) => progress.update(Math.ceil(done / KB), Math.ceil(total / KB))
     const { passages, files, bytes, recorded, unrecorded } = await verifyIndex(index, show, readOnly).finally(() => progress.stop())

@@ -128,7 +128,7 @@ export function pendingCommand(): Command {
       const { missing, foreign } = await inspectShardDir(shardDir, { whole: true })
       for (const { file, why } of foreign) say(shown(`${file} ${why}`))
       const work = [...missing, ...foreign.flatMap(({ shard }) => shard ?? [])].sort((a, b) => a - b)
-      for (const shard of work) await print(`${JSON.stringify({ shard })}\n`)
+      for (const shard of work) await printLine({ shard })
     })
 }
 
@@ -144,4 +144,33 @@ export function commitCommand(): Command {
         follow(jobs, jobs.addShardDir(path.resolve(folder), replace === true ? { replace } : {}), table),
       ),
     )
+}
+
+/** `cepe embed-worker`: a worker for schedulers. Reads work from standard input and writes results to standard output as JSON lines. */
+export function embedWorkerCommand(): Command {
+  return new Command('embed-worker')
+    .description('embed shards of a planned corpus: reads {"shard": <number>} lines from standard input, writes one result line for each')
+    .argument('<folder>', 'folder of `cepe index plan`')
+    .action(async (folder: string) => {
+      const config = await loadConfig()
+      const { checkShardDirModel, openShardDir } = await import('../../../index/ingest/shard-dir/shard-dir.ts')
+      const { answerWork } = await import('../../../index/ingest/shard-dir/embed-work.ts')
+      const { openEmbedding } = await import('../../service/models.ts')
+      const { ensureRetriever } = await import('../../service/setup.ts')
+      const shardDir = await openShardDir(path.resolve(folder))
+      await ensureRetriever(config, createProgress)
+      await using embedding = closing(await openEmbedding(config))
+      checkShardDirModel(shardDir, embedding.model)
+      const { model, plan } = shardDir
+      await printLine({ state: 'ready', model, shards: plan.shard_rows.length, passages: plan.accepted })
+      const input = process.stdin as AsyncIterable<Buffer>
+      for await (const done of answerWork(input, shardDir, embedding.embed, new AbortController().signal)) {
+        if (done.state === 'failed') process.exitCode = 1
+        await printLine(done)
+      }
+    })
+}
+
+function printLine(line: object): Promise<unknown> {
+  return print(`${JSON.stringify(line)}\n`)
 }
