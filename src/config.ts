@@ -281,7 +281,7 @@ export function hubSettings(): { readonly url: string; readonly token: string | 
 }
 
 /** Disables warnings of libraries that a user cannot act on, unless the user's variables say otherwise. Call before they are loaded. */
-export function quietLibraries(): void {
+export function disableLibraryWarnings(): void {
   // LanceDB: a partition without rows, at every index update. Its errors are still written.
   process.env['LANCEDB_LOG'] ??= 'error'
   // AWS SDK: the Node version. Supported versions follow from the locked dependencies.

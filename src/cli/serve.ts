@@ -18,12 +18,12 @@ export function serveCommand(): Command {
       await checkAddress(config.HOST, config.PORT)
       // Loading the rest of the program takes a second: quick checks come first.
       const { startService: start } = await import('./service.ts')
-      say(welcome(await start(config), config))
+      say(startMessage(await start(config), config))
     })
 }
 
 /** The message of a started service: its address, what it serves, and a command that works now. */
-export function welcome(
+export function startMessage(
   { address, hasPassages, needsKey }: Awaited<ReturnType<typeof startService>>,
   { ROLE: role }: Pick<Config, 'ROLE'>,
 ): string {

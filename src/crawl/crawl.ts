@@ -107,9 +107,9 @@ class Crawl {
       if (origin !== 'sitemap' && (origin === 'index' || isSitemap(mediaType, url)))
         return readSitemap(response.body(this.#limits.sitemapBytes), this.#limits)
       const type = at(mediaType.split(';'), 0).trim().toLowerCase()
-      const told = mediaType === '' ? 'no content type' : `the type ${mediaType.slice(0, 100)}`
+      const typeText = mediaType === '' ? 'no content type' : `the type ${mediaType.slice(0, 100)}`
       if (!PAGE_TYPES.test(type) && !(UNTOLD.test(type) && ENDING.test(url.pathname)))
-        throw new PageError('not_supported', `Pages of ${told} are not read.`)
+        throw new PageError('not_supported', `Pages of ${typeText} are not read.`)
       if (this.#claim(url)) await this.#page(url, asked, response, mediaType)
       return undefined
     })

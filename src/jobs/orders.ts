@@ -26,7 +26,7 @@ import { byteLimit, takeFiles, type UploadedFiles } from './sources/take.ts'
 
 const DEFAULT_UPLOAD_BYTES = 64 * 2 ** 30
 
-interface Desk {
+interface OrderContext {
   readonly parts: JobParts
   readonly store: JobStore
   readonly queue: JobQueue
@@ -51,16 +51,16 @@ export interface Upload extends Omit<FilesUpload, 'files'> {
 }
 
 /** Orders of jobs. All throw unknown_collection for a named table that does not exist. */
-export function ordersOf(desk: Desk) {
-  const { index, importDir } = desk.parts
+export function ordersOf(context: OrderContext) {
+  const { index, importDir } = context.parts
   return {
     /** Indexes a file by path. For the command line only; HTTP uses `addImport`. @throws options_invalid */
-    addFile: (path: string, options: JobOptions) => order(desk, { name: basename(path), path }, options),
+    addFile: (path: string, options: JobOptions) => order(context, { name: basename(path), path }, options),
     /** Indexes all or the named documents of a folder. For the command line only. @throws options_invalid */
     addFolder: (path: string, options: JobOptions, only?: readonly string[]) => {
       const [first = '', ...others] = only ?? []
       const name = first === '' || others.length > 0 ? basename(path) : first
-      return order(desk, { name, path, files: { ...(only && { only: [...only] }) } }, options)
+      return order(context, { name, path, files: { ...(only && { only: [...only] }) } }, options)
     },
     /**
      * Indexes web pages, and the pages listed by sitemaps among the addresses.
@@ -69,7 +69,7 @@ export function ordersOf(desk: Desk) {
     addPages: async (web: WebSource, options: JobOptions, table?: string) => {
       const urls = checkedAddresses(web)
       refuseTableOptions(options)
-      return order(desk, { name: nameOf(urls), path: null, files: { web: { ...web, urls } } }, options, { table })
+      return order(context, { name: nameOf(urls), path: null, files: { web: { ...web, urls } } }, options, { table })
     },
     /**
      * Indexes a table, document, archive or folder inside the import folder. The source of a document is its path there, so that the file
@@ -81,11 +81,11 @@ export function ordersOf(desk: Desk) {
       const { path, within, isFolder } = await importPath(importDir, source, only)
       const labelled = (folder: string): JobOptions => (folder === '' || folder === '.' ? options : { label: folder, ...options })
       const name = basename(path)
-      if (isFolder) return order(desk, { name: within || name, path, files: { tables: true } }, labelled(within), { table })
-      if (ARCHIVE.test(path)) return orderFiles(desk, { files: [{ name, bytes: fileBytes(path) }], options, table })
-      if (!isDocument(path)) return order(desk, { name, path }, options, { table })
+      if (isFolder) return order(context, { name: within || name, path, files: { tables: true } }, labelled(within), { table })
+      if (ARCHIVE.test(path)) return orderFiles(context, { files: [{ name, bytes: fileBytes(path) }], options, table })
+      if (!isDocument(path)) return order(context, { name, path }, options, { table })
       refuseTableOptions(options)
-      return order(desk, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
+      return order(context, { name, path: dirname(path), files: { only: [name] } }, labelled(dirname(within)), { table })
     },
     /**
      * Commits a shard directory: a planned corpus with precomputed vectors. Resumes an unfinished job of it. For the command line only.
@@ -95,14 +95,14 @@ export function ordersOf(desk: Desk) {
       const shardDir = await openShardDir(folder)
       const model = allModels(index).find(({ id }) => id === shardDir.model) ?? index.model
       checkShardDirModel(shardDir, model)
-      const open = await openJob(desk, ({ source, table }) => source.place === true && source.path === folder && table === index.table)
+      const open = await openJob(context, ({ source, table }) => source.place === true && source.path === folder && table === index.table)
       if (open !== undefined && (open.options.replace ?? false) !== (options.replace ?? false)) {
         const message = `The job ${open.id} commits ${folder} already, ordered ${open.options.replace === true ? 'with' : 'without'} --replace: resume or cancel it.`
         throw conflict('--replace', message)
       }
-      if (open !== undefined) return desk.resume(open.id)
+      if (open !== undefined) return context.resume(open.id)
       await checkShardDir(shardDir)
-      return order(desk, { name: shardDir.name, path: folder, place: true }, options, { model: model.id })
+      return order(context, { name: shardDir.name, path: folder, place: true }, options, { model: model.id })
     },
     /**
      * Embeds the table's passages again, with the model of new tables, into a table that replaces it. Resumes an unfinished job.
@@ -110,21 +110,21 @@ export function ordersOf(desk: Desk) {
      */
     addReembed: async (table = index.table) => {
       const { dir, model } = index
-      const open = await openJob(desk, (job) => job.source.reembed === true && job.table === table && job.model === model.id)
-      if (open !== undefined) return desk.resume(open.id)
+      const open = await openJob(context, (job) => job.source.reembed === true && job.table === table && job.model === model.id)
+      if (open !== undefined) return context.resume(open.id)
       await checkReembed({ dir, table }, model)
-      return order(desk, { name: table, path: null, reembed: true }, { replace: true }, { table })
+      return order(context, { name: table, path: null, reembed: true }, { replace: true }, { table })
     },
     /**
      * Reads, validates and plans an uploaded table. An interrupted or rejected upload leaves nothing behind, except that one with too many
      * invalid lines is kept as a failed job, for its report.
      */
-    addUpload: (upload: Upload) => orderUpload(desk, upload),
+    addUpload: (upload: Upload) => orderUpload(context, upload),
     /**
      * Stores the uploaded files, archives expanded. An interrupted or rejected upload leaves nothing behind.
      * @throws payload_too_large, corpus_invalid for a damaged archive, invalid_request without a file
      */
-    addFiles: (upload: FilesUpload) => orderFiles(desk, upload),
+    addFiles: (upload: FilesUpload) => orderFiles(context, upload),
   }
 }
 
@@ -140,16 +140,16 @@ function refuseTableOptions(options: JobOptions): void {
 }
 
 /** A job that is running, queued or resumable. */
-async function openJob({ store }: Desk, isWanted: (job: Job) => boolean): Promise<Job | undefined> {
+async function openJob({ store }: OrderContext, isWanted: (job: Job) => boolean): Promise<Job | undefined> {
   return (await store.list()).find((job) => !isFinal(job.state) && isWanted(job))
 }
 
-async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload): Promise<Job> {
-  const { parts, store, queue } = desk
+async function orderUpload(context: OrderContext, { bytes, name, options, table }: Upload): Promise<Job> {
+  const { parts, store, queue } = context
   const { shardRows, maxUploadBytes = DEFAULT_UPLOAD_BYTES } = parts
-  await checkTarget(desk, options, table)
+  await checkTarget(context, options, table)
   return receive(store, async (id, lease) => {
-    const job = newJobOf(desk, id, { name: name ?? 'upload', path: null }, { options, table })
+    const job = newJobOf(context, id, { name: name ?? 'upload', path: null }, { options, table })
     const notes = new ReadingNotes()
     let counts: Partial<Job['counters']> = {}
     const { rejects } = notes
@@ -168,15 +168,15 @@ async function orderUpload(desk: Desk, { bytes, name, options, table }: Upload):
       throw invalidCorpus('body', `${messageOf(error)} The report: GET /v1/admin/index-jobs/${id}/report.`, error)
     })
     counts = { read, rejected, accepted }
-    return enqueue(desk, planned(), lease)
+    return enqueue(context, planned(), lease)
   })
 }
 
-async function orderFiles(desk: Desk, { files, options, table }: FilesUpload): Promise<Job> {
-  const { parts, store } = desk
-  await checkTarget(desk, options, table)
+async function orderFiles(context: OrderContext, { files, options, table }: FilesUpload): Promise<Job> {
+  const { parts, store } = context
+  await checkTarget(context, options, table)
   return receive(store, async (id, lease) => {
-    const newJob = (name: string) => newJobOf(desk, id, { name, path: null, files: { uploaded: true } }, { options, table })
+    const newJob = (name: string) => newJobOf(context, id, { name, path: null, files: { uploaded: true } }, { options, table })
     // Reject invalid options before receiving anything.
     newJob('')
     const spool = new FileSpool(jobFiles(store.folder(id)).uploads)
@@ -184,7 +184,7 @@ async function orderFiles(desk: Desk, { files, options, table }: FilesUpload): P
     if (names.length === 0) throw invalidRequest('body', 'The form holds no file: send documents, tables, or an archive of them.')
     if (names.every(isDocument)) refuseTableOptions(options)
     await spool.finish()
-    return enqueue(desk, newJob(nameOf(names)), lease)
+    return enqueue(context, newJob(nameOf(names)), lease)
   })
 }
 
@@ -206,16 +206,16 @@ async function receive(store: JobStore, work: (id: string, lease: Lock | undefin
   }
 }
 
-async function order(desk: Desk, source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {
-  await checkTarget(desk, options, target.table)
-  return enqueue(desk, newJobOf(desk, await desk.store.newId(), source, { options, ...target }))
+async function order(context: OrderContext, source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {
+  await checkTarget(context, options, target.table)
+  return enqueue(context, newJobOf(context, await context.store.newId(), source, { options, ...target }))
 }
 
-function checkTarget({ parts: { index } }: Desk, { replace }: JobOptions, table = index.table): Promise<void> {
+function checkTarget({ parts: { index } }: OrderContext, { replace }: JobOptions, table = index.table): Promise<void> {
   return checkTable({ dir: index.dir, table }, replace)
 }
 
-async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease?: Lock): Promise<Job> {
+async function enqueue({ parts: { index }, store, queue }: OrderContext, job: Job, lease?: Lock): Promise<Job> {
   const { id, table } = job
   const { dir } = index
   await store.save(job)
@@ -233,7 +233,12 @@ async function enqueue({ parts: { index }, store, queue }: Desk, job: Job, lease
 }
 
 /** Creates the record of a queued job. @throws as checkOptions */
-function newJobOf({ parts: { index } }: Desk, id: string, source: Job['source'], ordered: Target & { readonly options: JobOptions }): Job {
+function newJobOf(
+  { parts: { index } }: OrderContext,
+  id: string,
+  source: Job['source'],
+  ordered: Target & { readonly options: JobOptions },
+): Job {
   const { options, table = index.table, model = index.model.id } = ordered
   checkOptions(source, options)
   return {

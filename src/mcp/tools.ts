@@ -92,8 +92,8 @@ const answerTool = tool({
 })
 
 function shown(evidence: readonly Evidence[]): Static<typeof ShownSchema>[] {
-  const saying = evidence.filter(({ highlights }) => highlights.length > 0)
-  const chosen = saying.length > 0 ? saying : [...evidence].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0))
+  const withAnswer = evidence.filter(({ highlights }) => highlights.length > 0)
+  const chosen = withAnswer.length > 0 ? withAnswer : [...evidence].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0))
   return chosen.slice(0, MOST_SHOWN).map(({ id, title, source, rank, text, highlights }) => {
     const [first] = highlights
     return {

@@ -1,5 +1,5 @@
 import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
-import { whatToAsk } from './no-answer/about.ts'
+import { suggestQuestion } from './no-answer/about.ts'
 import { type AnswerServices, type Asked, hasNoPassages, inCollection, sources, withPassages } from './pipeline.ts'
 import { fittedOn } from './calibration.ts'
 import { evidence, nearestSentence } from './evidence.ts'
@@ -40,7 +40,7 @@ export async function answerQuestion(
     const calibration = fittedOn(services.calibration, promptForm(asked.resolved)) ?? null
     const policy = { calibration, minConfidence: request.min_confidence ?? services.minConfidence }
     const isJudgedFirst = mayBeWithheld(policy)
-    const read = isTalk || hasNoPassages(asked) ? NOTHING_READ : await readAloud(asked, services, isJudgedFirst ? undefined : listener)
+    const read = isTalk || hasNoPassages(asked) ? NOTHING_READ : await readStreaming(asked, services, isJudgedFirst ? undefined : listener)
     // Passages from the request have no file here.
     const fileOf = request.passages === undefined ? services.fileOf : undefined
     const judge = async (read: AnswerReadResult) => {
@@ -66,7 +66,7 @@ export async function answerQuestion(
       usage: usageOf(read),
       timings_ms: roundedMs({ ...(asked.found?.timings ?? NO_RETRIEVAL), ...read.timingsMs, total }),
       ...sources(services, asked),
-      ...(isTalk && { suggestion: await whatToAsk(services.retriever.index) }),
+      ...(isTalk && { suggestion: await suggestQuestion(services.retriever.index) }),
       ...(explanation !== undefined && { explanation }),
       ...(request.include_signals && { signals }),
       ...(request.logprobs !== undefined && { tokens: judged.answer === null ? null : ((read.written ?? read).tokens ?? []) }),
@@ -75,18 +75,18 @@ export async function answerQuestion(
   })
 }
 
-async function readAloud(asked: Asked, { reader }: AnswerServices, listener: AnswerListener | undefined): Promise<AnswerReadResult> {
+async function readStreaming(asked: Asked, { reader }: AnswerServices, listener: AnswerListener | undefined): Promise<AnswerReadResult> {
   const question = { ...asked.resolved, passages: asked.passages }
   if (!listener) return reader.answer(question, asked.run())
-  let heard = ''
+  let sent = ''
   const onText = (piece: string): void => {
-    heard += piece
+    sent += piece
     listener.text(piece)
   }
   const read = await reader.answer(question, { ...asked.run(), onText })
   // The rest of the text, or all of it if the reader does not stream.
   const { text } = read.written ?? read
-  if (text.length > heard.length && text.startsWith(heard)) listener.text(text.slice(heard.length))
+  if (text.length > sent.length && text.startsWith(sent)) listener.text(text.slice(sent.length))
   return read
 }
 

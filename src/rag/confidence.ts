@@ -84,7 +84,7 @@ export function confidenceSignals(
 ): Signals | null {
   const { text, stopped, logprobs, agreement } = read
   if (UNCOVERED.includes(mode) || text === '' || logprobs.length === 0 || evidence.length === 0) return null
-  const saying = evidence.filter(({ highlights }) => highlights.length > 0)
+  const citing = evidence.filter(({ highlights }) => highlights.length > 0)
   const least = Math.min(...logprobs)
   const { from_prompt: fromPrompt, ...attended } = attentionSignals(read, evidence)
   return {
@@ -94,10 +94,10 @@ export function confidenceSignals(
     first_doubt: doubt(at(logprobs, 0)),
     stop_doubt: doubt(stopped ? at(logprobs, logprobs.length - 1) : least),
     ...attended,
-    saying_attention: saying.reduce((sum, { attention }) => sum + (attention ?? 0), 0),
-    saying_share: saying.length / evidence.length,
-    saying_rank: saying.length === 0 ? 1 : (at(saying, 0).rank - 1) / evidence.length,
-    ...overlaps(question, text, saying),
+    saying_attention: citing.reduce((sum, { attention }) => sum + (attention ?? 0), 0),
+    saying_share: citing.length / evidence.length,
+    saying_rank: citing.length === 0 ? 1 : (at(citing, 0).rank - 1) / evidence.length,
+    ...overlaps(question, text, citing),
     from_prompt: fromPrompt,
   }
 }
@@ -133,15 +133,15 @@ function relativeEntropy(shares: readonly number[]): number {
 function overlaps(
   question: string,
   answer: string,
-  saying: readonly Evidence[],
+  citing: readonly Evidence[],
 ): Pick<Signals, 'sentence_overlap' | 'title_overlap' | 'echo'> {
   const asked = plainWords(question)
-  const told = plainWords(answer)
+  const answered = plainWords(answer)
   let [sentenceOverlap, titleOverlap, sentences] = [0, 0, 0]
-  for (const { title, text, highlights } of saying) {
+  for (const { title, text, highlights } of citing) {
     const named = plainWords(title)
     titleOverlap = Math.max(titleOverlap, share([...named], asked))
-    const wanted = contentStems([...asked].filter((word) => !named.has(word) && !told.has(word)))
+    const wanted = contentStems([...asked].filter((word) => !named.has(word) && !answered.has(word)))
     for (const [start, end] of new Map(highlights.map(({ sentence }) => [sentence.start, sentence.end]))) {
       if (++sentences > MOST_SENTENCES) break
       const words = stemsOf(text.slice(start, Math.min(end, start + SENTENCE_CHARACTERS)))
@@ -149,7 +149,7 @@ function overlaps(
     }
     if (sentences > MOST_SENTENCES) break
   }
-  return { sentence_overlap: sentenceOverlap, title_overlap: titleOverlap, echo: share([...told], asked) }
+  return { sentence_overlap: sentenceOverlap, title_overlap: titleOverlap, echo: share([...answered], asked) }
 }
 
 /** Share of the words that are among others. */

@@ -76,8 +76,8 @@ async function embedForTable(query: string, retriever: Retriever, run: RunOption
 
 /** Rounds milliseconds to two decimals. */
 export function roundedMs<Stages extends string>(timings: Readonly<Record<Stages, number>>): Record<Stages, number> {
-  const told = Object.entries<number>(timings).map(([stage, ms]) => [stage, Math.round(ms * 100) / 100])
-  return Object.fromEntries(told) as Record<Stages, number>
+  const stages = Object.entries<number>(timings).map(([stage, ms]) => [stage, Math.round(ms * 100) / 100])
+  return Object.fromEntries(stages) as Record<Stages, number>
 }
 
 /** A passage to answer from, with its rank. */

@@ -75,8 +75,8 @@ async function prepare(program: Command, command: Command): Promise<void> {
   if (process.argv.some((argument) => argument.includes('\ufffd')))
     throw new CodedError('options_invalid', 'An argument is not UTF-8: write it in that encoding (locale).')
   checkOpenFiles()
-  const { quietLibraries } = await import('../../config.ts')
-  quietLibraries()
+  const { disableLibraryWarnings } = await import('../../config.ts')
+  disableLibraryWarnings()
 }
 
 /** Reports waits for locks between processes, which can take a minute. */

@@ -22,9 +22,9 @@ export function observers(app: FastifyInstance): void {
 /** Combines observers. */
 export function together(all: readonly Observer[]): Observer {
   return {
-    stage: (...told) => all.forEach((one) => one.stage(...told)),
-    tokens: (...told) => all.forEach((one) => one.tokens(...told)),
-    generated: (told) => all.forEach((one) => one.generated?.(told)),
+    stage: (...args) => all.forEach((one) => one.stage(...args)),
+    tokens: (...args) => all.forEach((one) => one.tokens(...args)),
+    generated: (args) => all.forEach((one) => one.generated?.(args)),
   }
 }
 

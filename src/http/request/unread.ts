@@ -51,12 +51,12 @@ const NOTHING: ReadonlyMap<string, TSchema> = new Map<string, TSchema>([
 ])
 
 /** Most paths in the header: proxies refuse responses with headers of more than 4 KB. */
-const MOST_TOLD = 50
+const MOST_NAMED = 50
 
 /** Names the fields of a request without effect in a header of its response. */
-export function tellIgnored(reply: FastifyReply, paths: readonly string[]): void {
-  const told = [...paths.slice(0, MOST_TOLD), ...(paths.length > MOST_TOLD ? ['...'] : [])]
-  if (told.length > 0) void reply.header('x-cepe-ignored', told.join(', '))
+export function setIgnoredHeader(reply: FastifyReply, paths: readonly string[]): void {
+  const named = [...paths.slice(0, MOST_NAMED), ...(paths.length > MOST_NAMED ? ['...'] : [])]
+  if (named.length > 0) void reply.header('x-cepe-ignored', named.join(', '))
 }
 
 /**

@@ -42,8 +42,8 @@ export const feedbackRoutes: Routes = (app, { config, access }) => {
     const { question, collection, correct, answer = null, expected = [], comment } = body
     const answers = [...new Set(correct && answer ? [answer, ...expected] : expected)]
     const { table } = await access.index(request, collection)
-    const told = { correct, answer, ...(comment !== undefined && { comment }) }
-    await log?.({ id, question, answers, feedback: { at: new Date().toISOString(), key: holder?.name, collection: table, ...told } })
+    const judgement = { correct, answer, ...(comment !== undefined && { comment }) }
+    await log?.({ id, question, answers, feedback: { at: new Date().toISOString(), key: holder?.name, collection: table, ...judgement } })
     return { id, stored: true }
   })
 }

@@ -10,7 +10,7 @@ import { modelId } from '../../../models/manifest.ts'
 import { rerank } from '../../rag/rerank.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
-import { tellIgnored } from '../request/unread.ts'
+import { setIgnoredHeader } from '../request/unread.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
 import { closed, nonBlank, optionalBoolean, optionalCount, optionalName, optionalText } from '../../rag/fields.ts'
@@ -124,7 +124,7 @@ export const rerankRoutes: Routes = (app, { services: { answering: services }, c
         throw notFound('model', `The model "${clipped(body.model, 100)}" does not exist: leave it out, or name ${model}.`)
       if ('texts' in body && body.truncate === false)
         throw invalidField('truncate', 'is false, but long texts are always truncated here: omit it, and shorten or split the texts')
-      tellIgnored(reply, ignoredIn(body))
+      setIgnoredHeader(reply, ignoredIn(body))
       const passages = passagesOf(body)
       const contextTokens = 'documents' in body ? body.max_tokens_per_doc : undefined
       const run = runOptions(request, reply, config.DEADLINE_MS)

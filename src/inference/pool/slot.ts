@@ -14,9 +14,9 @@ interface Running {
 }
 
 /** Factor of the expected duration of its runs that a main thread may be unresponsive before its process is killed. */
-const PATIENCE = 20
+const STUCK_FACTOR = 20
 /** The same factor before it gets no further runs, and before it is killed if no caller waits. */
-const SUSPICION = 3
+const SUSPECT_FACTOR = 3
 /** Share of the heartbeat without a response of any thread after which a process gets no further runs, and is killed if no caller waits. */
 const STOPPED_PART = 0.2
 const PINGS_PER_HEARTBEAT = 10
@@ -52,7 +52,7 @@ export class Slot {
 
   /** True if the process is unresponsive: it gets no tasks. */
   get isSilent(): boolean {
-    return this.#isStopped(STOPPED_PART * this.supervision.heartbeatMs) || this.#isStuck(SUSPICION)
+    return this.#isStopped(STOPPED_PART * this.supervision.heartbeatMs) || this.#isStuck(SUSPECT_FACTOR)
   }
 
   /** Increases whenever the slot's process stops or resumes responding, ends or is replaced: durations across that are meaningless. */
@@ -120,7 +120,7 @@ export class Slot {
     const callers = [...this.running.values()]
     const isAwaited = callers.some(({ task }) => !task.isSettled)
     const isLeft = callers.length > 0 && !isAwaited
-    return this.#isStopped(isLeft ? STOPPED_PART * heartbeatMs : heartbeatMs) || this.#isStuck(isAwaited ? PATIENCE : SUSPICION)
+    return this.#isStopped(isLeft ? STOPPED_PART * heartbeatMs : heartbeatMs) || this.#isStuck(isAwaited ? STUCK_FACTOR : SUSPECT_FACTOR)
   }
 
   /** No thread of the process responds, which no run explains. */

@@ -86,8 +86,8 @@ export class FileSpool {
     const hash = createHash('sha256')
     const { stored, size } = await this.store(hashing(hash, bytes))
     const time = modified === undefined || Number.isNaN(modified.getTime()) ? undefined : modified.toISOString()
-    const told = given({ modified: time, media_type: mediaType, encoding })
-    this.#list.push({ file: shown(file), stored, bytes: size, sha256: hash.digest('hex'), ...told })
+    const attributes = given({ modified: time, media_type: mediaType, encoding })
+    this.#list.push({ file: shown(file), stored, bytes: size, sha256: hash.digest('hex'), ...attributes })
   }
 
   /** Stores bytes without listing them; `finish` syncs all files at once. @returns the name in the folder, and the size */

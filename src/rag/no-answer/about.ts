@@ -22,7 +22,7 @@ export function aboutPassages(passages: number, titles: readonly string[]): stri
 }
 
 /** A sentence on what can be asked of an index. */
-export async function whatToAsk(index: PassageSource): Promise<string> {
+export async function suggestQuestion(index: PassageSource): Promise<string> {
   const version = await index
     .view()
     .then((table) => table.version())

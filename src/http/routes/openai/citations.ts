@@ -67,8 +67,8 @@ export function citationsOf(
 
 function cited(evidence: readonly Evidence[]): readonly Evidence[] {
   const read = evidence.filter(({ role }) => role !== 'unused')
-  const saying = read.filter(({ highlights }) => highlights.length > 0)
-  if (saying.length > 0) return saying.slice(0, MOST_CITED)
+  const withAnswer = read.filter(({ highlights }) => highlights.length > 0)
+  if (withAnswer.length > 0) return withAnswer.slice(0, MOST_CITED)
   return [...read].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0)).slice(0, MOST_ATTENDED)
 }
 

@@ -16,7 +16,7 @@ import { READER_ALIAS, isNamed, isReader, allEmbedders, servingEmbedder } from '
 import { type Named, toAnswerRequest, toChunks, toCompletion } from './chat.ts'
 import { passageAddress } from './citations.ts'
 import { runOptions } from '../../request/run-options.ts'
-import { tellIgnored, unread } from '../../request/unread.ts'
+import { setIgnoredHeader, unread } from '../../request/unread.ts'
 import { ignoredIn } from './question.ts'
 import { answered, ignoredOf, toQuestion, toResponseEvents } from './responses.ts'
 import {
@@ -91,7 +91,7 @@ function naming({ services: { answering, keys }, access, config }: RouteContext)
       own: Pick<Named, 'id' | 'ignored'>,
       wanted = config.CHAT_SOURCES,
     ): Named => {
-      tellIgnored(reply, own.ignored)
+      setIgnoredHeader(reply, own.ignored)
       return {
         ...own,
         isFormed: grammar !== undefined,
@@ -151,10 +151,10 @@ function responsesRoute(app: App, context: RouteContext): void {
       events: toResponseEvents(answerEvents(question, services, run), own, body),
       format: (event) => serverEvent(JSON.stringify({ ...event, sequence_number: number++ }), event.type),
       failed: (error) => {
-        const { error: told } = failure(error, request)
-        const { code, message, param } = told
+        const { error: sentError } = failure(error, request)
+        const { code, message, param } = sentError
         // OpenAI's error event has the fields at the top level; its client raises the content of `error`.
-        return serverEvent(JSON.stringify({ type: 'error', code, message, param, error: told }), 'error')
+        return serverEvent(JSON.stringify({ type: 'error', code, message, param, error: sentError }), 'error')
       },
     })
   })
@@ -171,7 +171,7 @@ function embeddingsRoute(app: App, { services, config }: RouteContext): void {
   }
   app.post('/v1/embeddings', { schema }, async (request, reply) => {
     const { model, input, encoding_format, dimensions, truncate } = request.body
-    tellIgnored(reply, unread(request.body, EmbeddingsRequestSchema))
+    setIgnoredHeader(reply, unread(request.body, EmbeddingsRequestSchema))
     const embedder = await namedEmbedder(model, retriever)
     const { manifest } = embedder
     const { hidden_size: own, window } = manifest.dims

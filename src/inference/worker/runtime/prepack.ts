@@ -84,13 +84,13 @@ function prepackKey(graphFile: string, manifest: ModelManifest): string {
  */
 async function ensurePrepacked(built: string, folder: string, options: ModelGraphOptions): Promise<void> {
   if ((await problemOf(folder)) === undefined) return
-  const shelf = path.dirname(folder)
-  const isIntact = await whileHeld(takeLock(path.join(shelf, LOCK), LOCK_WAIT_MS), async () => {
+  const parent = path.dirname(folder)
+  const isIntact = await whileHeld(takeLock(path.join(parent, LOCK), LOCK_WAIT_MS), async () => {
     const problem = await problemOf(folder)
     if (problem === undefined) return true
     if (problem !== MISSING) options.log('warn', `The saved graph ${folder} is damaged (${problem}): it is made again.`)
     await rm(folder, { recursive: true, force: true })
-    await removeStaleFiles(shelf, (name) => PARTIAL.exec(name)?.[1])
+    await removeStaleFiles(parent, (name) => PARTIAL.exec(name)?.[1])
     const aside = `${folder}.partial-${await processTag()}`
     try {
       await mkdir(aside)
@@ -101,7 +101,7 @@ async function ensurePrepacked(built: string, folder: string, options: ModelGrap
     }
     return true
   })
-  if (isIntact === undefined) throw new Error(`other processes have been saving graphs in ${shelf} for ${LOCK_WAIT_MS / 1000} s`)
+  if (isIntact === undefined) throw new Error(`other processes have been saving graphs in ${parent} for ${LOCK_WAIT_MS / 1000} s`)
 }
 
 /**

@@ -86,7 +86,7 @@ export async function scoreTask(model: ReaderModel, request: ScoreRequest, yield
 /** @throws model_invalid if the manifest of an older build lacks the frequencies, unsupported if the model has none */
 function rotaryOf({ rotary }: CepeManifest): MovedKeys {
   if (rotary && 'frequencies' in rotary) return rotary
-  const untold = 'The manifest does not contain the rotary frequencies that a streaming cache needs: build the model again (cepe build).'
-  if (rotary === undefined) throw new CodedError('model_invalid', untold)
+  const message = 'The manifest does not contain the rotary frequencies that a streaming cache needs: build the model again (cepe build).'
+  if (rotary === undefined) throw new CodedError('model_invalid', message)
   throw new CodedError('unsupported', 'A streaming cache shifts keys by whole positions, which this rotary embedding does not allow.')
 }
