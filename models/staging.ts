@@ -1,7 +1,7 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { takeLock, whileHeld } from '../base/locks/lock.ts'
-import { makeFolder } from '../base/make-folder.ts'
+import { makeFolder } from '../base/durable.ts'
 import { onCode } from '../base/errors.ts'
 import { exists, orAbsent } from '../base/exists.ts'
 import { staleFiles, removeStaleFiles } from '../base/locks/stale-files.ts'

@@ -7,7 +7,7 @@ import { CodedError, osCode } from '../errors.ts'
 import { orAbsent } from '../exists.ts'
 import { lockWaitReporter } from './lock-wait.ts'
 import { processTag, stateOf } from './process.ts'
-import { makeFolder } from '../make-folder.ts'
+import { makeFolder } from '../durable.ts'
 
 /** A holder on another machine or in another container is considered dead after this time without a heartbeat. */
 const SILENT_MS = 60_000

@@ -9,7 +9,7 @@ import { bytesUnder, sizesUnder, storeOf, within } from '../store/store-of.ts'
 import { CHECKSUMS, pathInTable, readChecksums } from '../table/checksums.ts'
 import { isManifest, manifestFiles, VERSIONS } from '../table/manifest.ts'
 import { tableFolder } from '../versions/alias.ts'
-import { makeFolder } from '../../base/make-folder.ts'
+import { makeFolder } from '../../base/durable.ts'
 
 /** By then no process reads a replaced table. */
 export const RETIRE_MS = 60_000

@@ -10,7 +10,7 @@ import { sha256OfFile } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { isManifest, VERSIONS } from './manifest.ts'
-import { makeFolder } from '../../base/make-folder.ts'
+import { makeFolder } from '../../base/durable.ts'
 
 /**
  * SHA-256 of the files of a stored table, which are immutable. Each writing process appends to a list of its own in this folder of the

@@ -2,7 +2,7 @@ import { rm, stat } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
 import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
-import { syncPath, writeFileDurably } from '../../../base/durable.ts'
+import { makeFolder, syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidIndex, reasonOf } from '../../../base/errors.ts'
 import { orAbsent, readRegular } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
@@ -13,7 +13,6 @@ import type { Passage } from '../../contract.ts'
 import { contentHash, RowsDigest } from '../../hash.ts'
 import { jobFiles, type Plan, PlanSchema, SHARD_ROWS } from './contract.ts'
 import { lineFile, shardFiles } from './shard-files.ts'
-import { makeFolder } from '../../../base/make-folder.ts'
 
 const READ_BYTES = 1024 * 1024
 const NEWLINE = 10

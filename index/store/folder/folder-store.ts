@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { constants, copyFile, link, open, readdir, rename, rm, stat, statfs, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
-import { syncPath, writeFileDurably } from '../../../base/durable.ts'
+import { makeFolder, syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, onCode, osCode } from '../../../base/errors.ts'
 import { orAbsent, readText } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
@@ -10,7 +10,6 @@ import { parseJson } from '../../../base/json.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
 import { processTag, stateOf } from '../../../base/locks/process.ts'
-import { makeFolder } from '../../../base/make-folder.ts'
 import type { Files, Logs, Marks, Store, Values } from '../store.ts'
 
 /** Errors of a file system without hard links, or without links to the target. */

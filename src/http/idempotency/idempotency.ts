@@ -8,10 +8,9 @@ import { CodedError, conflict, unprocessable } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
 import { hashing } from '../../../base/files.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
-import { writeFileDurably } from '../../../base/durable.ts'
+import { makeFolder, writeFileDurably } from '../../../base/durable.ts'
 import { parseSealed, sealed } from '../../../base/json.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
-import { makeFolder } from '../../../base/make-folder.ts'
 
 const HEADER = 'idempotency-key'
 

@@ -11,7 +11,7 @@ import { type CepeManifest, modelId } from '../../../../models/manifest.ts'
 import type { Log } from '../../log.ts'
 import type { StateDtype } from '../../protocol.ts'
 import type { ContextStates } from './state-cache.ts'
-import { makeFolder } from '../../../../base/make-folder.ts'
+import { makeFolder } from '../../../../base/durable.ts'
 import { crc32 } from 'node:zlib'
 
 const STATE_FILE = '.states'

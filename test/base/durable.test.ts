@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
-import { makeFolder } from '../../base/make-folder.ts'
+import { makeFolder } from '../../base/durable.ts'
 
 t.test('folders are made with those above them, by several at once too', async (t) => {
   const deep = path.join(t.testdir(), 'a/b/c/d')
