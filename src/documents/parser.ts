@@ -77,41 +77,32 @@ const late = (deadlineMs: number): CodedError =>
  * @returns runs the work of a client in its turn @throws overloaded
  */
 export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; readonly mostWaiting: number }) {
-  /** By client, the one served longest ago first. */
-  const clients = new Map<string, { running: number; readonly waiting: (() => void)[] }>()
   const room = createSharedSlots(mostWaiting)
-  let running = 0
+  /** The clients of running work. */
+  const running: string[] = []
+  /** Work of the client served longest ago first. */
+  let waiting: { readonly client: string; readonly begin: () => void }[] = []
 
   const start = (): void => {
-    if (running >= atOnce) return
-    const [next] = [...clients].filter(([, one]) => one.waiting.length > 0).sort(([, a], [, b]) => a.running - b.running)
-    if (next === undefined) return
-    const [name, client] = next
-    const begin = client.waiting.shift()
-    clients.delete(name)
-    clients.set(name, client)
-    client.running++
-    running++
-    begin?.()
+    const runningOf = (client: string): number => running.filter((one) => one === client).length
+    const [next] = waiting.toSorted((a, b) => runningOf(a.client) - runningOf(b.client))
+    if (next === undefined || running.length >= atOnce) return
+    const others = waiting.filter((one) => one !== next)
+    waiting = [...others.filter(({ client }) => client !== next.client), ...others.filter(({ client }) => client === next.client)]
+    running.push(next.client)
+    next.begin()
   }
 
-  return async <Result>(name: string, work: () => Promise<Result>): Promise<Result> => {
-    const leave = room.take(name)
+  return async <Result>(client: string, work: () => Promise<Result>): Promise<Result> => {
+    const leave = room.take(client)
     if (leave === undefined)
       throw new CodedError('overloaded', `${room.taken} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })
-    const client = clients.get(name) ?? { running: 0, waiting: [] }
-    clients.set(name, client)
     await new Promise<void>((resolve) => {
-      client.waiting.push(() => {
-        leave()
-        resolve()
-      })
+      waiting.push({ client, begin: () => (leave(), resolve()) })
       start()
     })
     return work().finally(() => {
-      running--
-      client.running--
-      if (client.running + client.waiting.length === 0) clients.delete(name)
+      running.splice(running.indexOf(client), 1)
       start()
     })
   }

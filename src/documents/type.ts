@@ -44,7 +44,7 @@ const BY_TYPE = {
   code: {
     name: 'source code',
     endings:
-      'bash c cc cfg clj conf cpp cs css cxx dart el ex exs f90 fish go gradle graphql h hh hpp hs ini java jl js jsx kt kts less lisp lua m mjs cjs ml mli mm nim nix pas php pl pm proto ps1 py pyi r rb rs sass scala scm scss sh sql swift tcl tf toml ts tsx v vb vhdl vim vue yaml yml zig zsh',
+      'bash bat bib c cc cfg clj cmake conf cpp cs css cxx dart el ex exs f90 fish go gradle graphql h hh hpp hs ini java jl js jsx kt kts less lisp lua m mjs cjs ml mli mm nim nix pas php pl pm properties proto ps1 py pyi r rb rs sass scala scm scss sh sql swift tcl tf toml ts tsx v vb vhdl vim vue xml xsd xsl yaml yml zig zsh',
     mediaTypes:
       'text/x-python text/javascript application/javascript text/css text/x-c text/x-java-source application/yaml application/toml',
   },
@@ -55,7 +55,7 @@ const BY_TYPE = {
     endings: 'png jpg jpeg webp bmp tif tiff',
     mediaTypes: 'image/png image/jpeg image/webp image/bmp image/tiff',
   },
-  email: { name: 'e-mail', endings: 'eml', mediaTypes: 'message/rfc822' },
+  email: { name: 'e-mail', endings: 'eml mbox', mediaTypes: 'message/rfc822 application/mbox' },
 } satisfies Readonly<Record<string, Kind>>
 export type DocumentType = keyof typeof BY_TYPE
 const KINDS: Readonly<Record<DocumentType, Kind>> = BY_TYPE

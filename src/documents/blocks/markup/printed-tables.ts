@@ -84,7 +84,9 @@ function rowsOf<Line extends PrintedLine>(lines: readonly Line[]): Row<Line>[] {
     const above = lines.slice(i, i + MOST_WRAPPED).filter(({ base }) => base < low)
     const isFar = rows.length > 0 && again < 0 && above.every(({ base }) => low - base > ROW_GAP * line.height)
     if (isFar || (again === 0 && rows.length > MOST_WRAPPED) || rows.length > MOST_ROWS) break
-    rows.push([...(again < 0 ? [] : rows.splice(again - recent.length).flat()), line])
+    const whole = again < 0 ? [] : rows.splice(again - recent.length)
+    const others = whole.filter((row) => areRows(rowOf(row), rowOf([line])))
+    rows.push(...others, [...whole.filter((row) => !others.includes(row)).flat(), line])
   }
   return withWrapped(rows.map(rowOf))
 }
@@ -101,17 +103,29 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
   for (const row of rows) {
     const gap = Math.min(...basesOf(groups.at(-1)?.at(-1))) - Math.max(...basesOf(row))
     const [group, height] = [groups.at(-1), row.lines[0]?.height ?? 0]
-    // Cells of one line are in the middle of those of two.
-    if (gap < MIDDLE * height) group?.push(rowOf([...(group.pop()?.lines ?? []), ...row.lines]))
+    const shared = sharedCells(group?.at(-1), row)
+    // Cells of one line are in the middle of those of two. Numbers below each other are two, next to the name of both.
+    if (gap < MIDDLE * height && !(shared.length > 1 && shared.flat().every(({ text }) => isNumber(text))))
+      group?.push(rowOf([...(group.pop()?.lines ?? []), ...row.lines]))
     else if (gap <= LEADING * height) group?.push(row)
     else groups.push([row])
   }
   // Of two lines, one may be what a cell of the other has no room for.
-  const shared = (above: Row<Line> | undefined, below: Row<Line> | undefined): number =>
-    above?.cells.filter((cell) => below?.cells.some((other) => overlap(cell, other))).length ?? 0
   const isOne = (group: readonly Row<Line>[]): boolean =>
-    group.filter(({ cells }) => cells.length > 1).length === 1 || (group.length === 2 && shared(group[0], group[1]) === 1)
+    group.filter(({ cells }) => cells.length > 1).length === 1 || (group.length === 2 && sharedCells(group[0], group[1]).length === 1)
   return groups.flatMap((group) => (isOne(group) ? [rowOf(group.flatMap(({ lines }) => lines))] : group))
+}
+
+/** Cells of a row, each with those of the other one below it. */
+function sharedCells(above: Row<PrintedLine> | undefined, below: Row<PrintedLine> | undefined): readonly (readonly Cell[])[] {
+  const pairs = above?.cells.map((cell) => [cell, ...(below?.cells ?? []).filter((other) => overlap(cell, other))]) ?? []
+  return pairs.filter(({ length }) => length > 1)
+}
+
+/** Whether two rows have numbers below each other, perhaps next to a name of both: no lines of cells. */
+function areRows(above: Row<PrintedLine> | undefined, below: Row<PrintedLine> | undefined): boolean {
+  const shared = sharedCells(above, below)
+  return shared.length > 1 && shared.flat().every(({ text }) => isNumber(text))
 }
 
 /** Parts below each other are one cell. */

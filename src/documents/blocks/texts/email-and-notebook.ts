@@ -17,12 +17,31 @@ const MAX_NESTING = 50
 /** E-mails inside each other that are read. */
 const MAX_ENCLOSED = 10
 
+/** The line before each e-mail of a mailbox. */
+const ENVELOPE = /^From \S+ .*\d\d:\d\d[^\n]*\n(?=[\w-]+:)/m
+
+/** An e-mail, or those of a mailbox (mbox), each below its subject. @throws document_invalid */
+export async function emailDocument(bytes: Uint8Array): Promise<BlockDocument> {
+  const mails: BlockDocument[] = []
+  for (const mail of Buffer.from(bytes)
+    .toString('latin1')
+    .replace(/^(?!From )[^]*/, '')
+    .split(ENVELOPE)
+    .slice(1))
+    mails.push(await mailDocument(Buffer.from(mail.replace(/^>(?=>*From )/gm, ''), 'latin1')))
+  const [first = await mailDocument(bytes), ...others] = mails
+  if (others.length === 0) return first
+  const below = (block: Block): Block => (block.kind === 'heading' ? { ...block, level: Math.min(block.level + 1, 6) } : block)
+  const blocks = mails.flatMap((mail): Block[] => [{ kind: 'heading', level: 1, text: mail.title }, ...mail.blocks.map(below)])
+  return { title: '', blocks, warnings: [...new Set(mails.flatMap(({ warnings = [] }) => warnings))] }
+}
+
 /**
  * An e-mail: who wrote it to whom and when, its subject as title, and its text, then the e-mails that it encloses. The HTML is read where
  * it has words that the plain text lacks. Other attachments, and words of the plain text alone, are named in the warnings.
  * @throws document_invalid
  */
-export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<BlockDocument> {
+async function mailDocument(bytes: Uint8Array, depth = 0): Promise<BlockDocument> {
   const { mail, warnings } = await parsedMail(bytes)
   const head = [
     ['From', named(mail.from === undefined ? [] : [mail.from])],
@@ -45,7 +64,7 @@ export async function emailDocument(bytes: Uint8Array, depth = 0): Promise<Block
   if (hidden > 0) warnings.push(`Not read: hidden texts (${hidden}).`)
   const isMail = ({ mimeType }: Attachment): boolean => mimeType === 'message/rfc822' && depth < MAX_ENCLOSED
   for (const { content } of mail.attachments.filter(isMail)) {
-    const inner = await emailDocument(Buffer.from(content as ArrayBuffer), depth + 1)
+    const inner = await mailDocument(Buffer.from(content as ArrayBuffer), depth + 1)
     blocks.push({ kind: 'heading', level: Math.min(depth + 2, 6), text: inner.title }, ...inner.blocks)
     warnings.push(...(inner.warnings ?? []))
   }

@@ -278,9 +278,11 @@ function rolesIn(text: string): string {
       return LITERAL.test(role ?? '') ? inside : inside.replace(/\s+<[^>]*>$/, '')
     })
     .replace(/\\ /g, '')
+    .replace(ADMONITION, (_, indent: string, name: string) => `${indent}${name.charAt(0).toUpperCase()}${name.slice(1)}: `)
     .replace(/^\s*\.\. table::[ \t]*|^\.\. (?=\[[^\]]+\] )|(?<=\])_\b/gm, '')
 }
 
+const ADMONITION = /^(\s*)\.\. (attention|caution|danger|error|hint|important|note|tip|warning)::[ \t]*/gm
 /** Roles of reStructuredText: a superscript, those without targets, any or a link. */
 const RAISED = /(?<!`):sup(?:erscript)?:`([^`]+)`/g
 const LITERAL = /^(?:code|file|literal|math|samp)$/

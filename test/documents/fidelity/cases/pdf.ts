@@ -175,6 +175,23 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Cells 7.8 10^9/L 4.0', 'Lamp 5.00 0.00 1.00'],
   },
+  // The name of two rows of numbers is printed in the middle of them, or in the lower one before the upper one: it is read with one of them.
+  {
+    file: 'name-of-two-rows.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt(
+          ...inRow(700, { 50: 'Goods', 150: 'March', 250: 'April' }),
+          ...inRow(685, { 150: '1', 250: '2' }),
+          [50, 677.5, 'Rope'],
+          ...inRow(670, { 150: '11', 250: '12' }),
+          [50, 640, 'Sail'],
+          ...inRow(655, { 150: '3', 250: '4' }),
+          ...inRow(640, { 150: '13', 250: '-' }),
+        ),
+      }),
+    lines: ['March: 1; April: 2', 'Goods: Rope; March: 11; April: 12', 'Goods: Sail; March: 3; April: 4', 'March: 13; April: -'],
+  },
   // A foot that is printed before the text, and a head that is printed after it.
   {
     file: 'edges.pdf',

@@ -513,6 +513,32 @@ one: two three: four \begin{tabular}{l} open`,
     warnings: [],
   },
   {
+    file: 'admonitions.rst',
+    content: 'Pump\n====\n\n.. note:: Stop it.\n   Then wait.\n\n.. warning::\n\n   Hot surface.\n\n- oil\n\n  .. tip:: Use more.\n',
+    says: 'Note: Stop it. Then wait. Warning: Hot surface. - oil Tip: Use more.',
+  },
+  {
+    file: 'settings.xml',
+    content: latin('<?xml version="1.0" encoding="iso-8859-1"?>\n<pump bar="4">Größe</pump>\n'),
+    says: '<?xml version="1.0" encoding="iso-8859-1"?> <pump bar="4">Größe</pump>',
+    warnings: [],
+  },
+  // Mailboxes: several e-mails, one, and a line of a text that looks like the line before an e-mail.
+  {
+    file: 'two.mbox',
+    content:
+      'From ann@example.org Fri May 31 14:30:00 2024\nFrom: ann@example.org\nSubject: Oil\nContent-Type: text/html\n\n<h1>Lamp</h1><p>It burns.\n\n' +
+      'From 17@xxx Fri May 31 15:30:00 +0000 2024\r\nFrom: bob@example.org\r\nContent-Type: text/plain; charset=iso-8859-1\r\n\r\nFrom May 1 at 10:00:\r\n>From here on.\r\n>>From there.\r\n',
+    says: '[Oil] From: ann@example.org [Oil > Lamp] It burns. [] From: bob@example.org From May 1 at 10:00: From here on. >From there.',
+    warnings: [],
+  },
+  {
+    file: 'one.mbox',
+    content: 'From ann@example.org Fri May 31 14:30:00 2024\nFrom: ann@example.org\nSubject: Oil\n\nIt burns.\n',
+    says: 'From: ann@example.org It burns.',
+    title: 'Oil',
+  },
+  {
     file: 'tables-in-directives.rst',
     content: `Sweets
 ======
