@@ -1,3 +1,4 @@
+import { sum } from '../base/at.ts'
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { invalidModel, messageOf } from '../base/errors.ts'
@@ -54,7 +55,7 @@ function graphLines(file: string, graph: GraphProto): string[] {
   const weights = [...externalWeights(graph).values()]
   return [
     '',
-    `${file}: ${nodes.length} nodes, ${weights.length} weights, ${megabytes(weights.reduce((sum, bytes) => sum + bytes, 0))}`,
+    `${file}: ${nodes.length} nodes, ${weights.length} weights, ${megabytes(sum(weights))}`,
     ...valueLines(graph.input).map((line) => `  in   ${line}`),
     ...valueLines(graph.output).map((line) => `  out  ${line}`),
     `  operators: ${frequent.map(([op, count]) => `${op} ${count}`).join(', ')}`,

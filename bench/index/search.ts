@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks'
 import { promisify } from 'node:util'
 import { Type } from 'typebox'
 import { Value } from 'typebox/value'
-import { at } from '../../base/at.ts'
+import { at, sum } from '../../base/at.ts'
 import { parseJson } from '../../base/json.ts'
 import { bytesUnder } from '../../index/store/store-of.ts'
 import { readAlias, tableFolder } from '../../index/versions/alias.ts'
@@ -38,7 +38,7 @@ async function timed(
   const right = truth?.map((wanted, i) => [...wanted].filter((id) => found[i]?.has(id)).length) ?? []
   return {
     found,
-    recall: truth === undefined ? 1 : right.reduce((a, b) => a + b, 0) / (K * queries.length),
+    recall: truth === undefined ? 1 : sum(right) / (K * queries.length),
     cpu: (user + system) / 1000 / queries.length,
     p50: quantile(times, 0.5),
     p95: quantile(times, 0.95),

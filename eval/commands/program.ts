@@ -1,11 +1,12 @@
 import { Argument, Command } from 'commander'
+import { at } from '../../base/at.ts'
 import { wholeNumber } from '../../src/cli/program/options.ts'
 import type { Paper } from '../presets/read.ts'
 import type { SuiteOptions } from '../suites/suite.ts'
 import type { Task } from '../run/contract.ts'
 import { runsFolder } from '../run/folder.ts'
 import { invalidOption, type TaskOption } from '../run/options.ts'
-import { TASKS } from '../tasks/runs.ts'
+import { reportRuns, TASKS } from '../tasks/runs.ts'
 import { openDomainQa } from '../tasks/open-domain-qa/scores.ts'
 import type { RopeOptions } from './rope.ts'
 import type { GivenOptions } from './run.ts'
@@ -31,7 +32,6 @@ export function evalProgram(): Command {
     )
     .showHelpAfterError('(see --help)')
     .enablePositionalOptions()
-    .option('--published <file>', "published scores to compare with (default: the paper's)")
     .action(async (given: GivenOptions) => (await import('./run.ts')).runQuestions(given))
   addService(addRun(addOptions(program, openDomainQa.options), 'eval/runs/<dataset>-<hash of the options>'))
   program
@@ -42,8 +42,7 @@ export function evalProgram(): Command {
     .command('report <runs...>')
     .description('write the report of one run, or of several as columns of one table')
     .option('--out <folder>', "output folder (default: the first run's)")
-    .option('--published <file>', "published scores to compare with (default: the paper's)")
-    .action(async (runs: string[], given: GivenOptions) => (await import('./run.ts')).writeReports(runs, given))
+    .action((runs: string[], { out = at(runs, 0) }: { out?: string }) => reportRuns(runs, out))
   for (const paper of ['cepe', 'giraffe', 'pi'] as const) program.addCommand(tableCommand(paper))
   for (const task of TASKS) program.addCommand(taskCommand(task))
   for (const command of [allCommand(), ropeCommand(), suiteCommand()]) program.addCommand(command)

@@ -1,5 +1,4 @@
 import path from 'node:path'
-import { at } from '../../base/at.ts'
 import { closing } from '../../base/files.ts'
 import { toMarkdown, table, text } from '../report/blocks.ts'
 import { connect, type ServiceOptions } from '../client/http.ts'
@@ -15,17 +14,13 @@ import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import { parseOptions } from '../tasks/open-domain-qa/options.ts'
 import { chooseRetrieval, followModel } from '../tasks/open-domain-qa/prepare.ts'
 import { modelProtocol } from '../tasks/open-domain-qa/protocol.ts'
-import { readPublished } from '../tasks/open-domain-qa/tables.ts'
 
 /** Options of a run, including the task's. */
-export type GivenOptions = Record<string, unknown> &
-  RunCommandOptions &
-  ServiceOptions & { readonly small?: boolean; readonly published?: string }
+export type GivenOptions = Record<string, unknown> & RunCommandOptions & ServiceOptions & { readonly small?: boolean }
 
 /** `cepe eval`. */
 export async function runQuestions(given: GivenOptions): Promise<void> {
   const parsed = await chooseRetrieval(parseOptions(given))
-  await readPublished(given.published)
   await using client = closing(await connect(given, parsed.protocol.retrieval))
   const own = given['protocol'] === 'model' ? await client.defaults() : undefined
   const isGiven = { modes: given['modes'] !== undefined, k: given['k'] !== undefined }
@@ -33,7 +28,7 @@ export async function runQuestions(given: GivenOptions): Promise<void> {
   const folder = given.out ?? runFolder(options.dataset, [options, given.url ?? null])
   const asked = { client, options, folder, concurrency: given.concurrency ?? 1 }
   await followed(`Evaluating ${options.dataset}`, given, (run) => askQuestions({ ...asked, ...run }))
-  if (given.plan !== true) await reportRuns([folder], folder, { published: given.published })
+  if (given.plan !== true) await reportRuns([folder], folder)
 }
 
 /** `cepe eval <task>`, with the configured reader. */
@@ -48,11 +43,6 @@ export async function runTaskCommand(task: Task, given: GivenOptions): Promise<v
 /** `cepe eval compare`. */
 export async function printComparison(runA: string, runB: string): Promise<void> {
   process.stdout.write(toMarkdown(comparisonBlocks(compareRuns(await readRunOf(runA), await readRunOf(runB)))))
-}
-
-/** `cepe eval report`. */
-export async function writeReports(runs: readonly string[], { out = at(runs, 0), published }: GivenOptions): Promise<void> {
-  await reportRuns(runs, out, { published })
 }
 
 const QUESTIONS = 10

@@ -31,8 +31,9 @@ function cell(value: string | number | boolean | null | undefined): string {
   return value === undefined || value === null ? '-' : String(value)
 }
 
-/** The rows of a paper's table for a run's model, and how the run differs from them. */
-export function publishedBlocks({ source, tables, doubtful, checkpoints }: PublishedTables, number: string, reader: string): Block[] {
+/** The rows of the CEPE paper's table for a run's model, and how the run differs from them. */
+export function publishedBlocks(number: string, reader: string): Block[] {
+  const { source, tables, doubtful, checkpoints } = readPublishedTables()
   const found = tables[number]
   const model = checkpoints?.[at(reader.split('@'), 0)]
   const rows = found?.rows.filter((row) => model !== undefined && (row['model'] === undefined || row['model'] === model)) ?? []

@@ -1,5 +1,5 @@
 import { type Block, type Column, heading, itemTable, list, number, table, text } from '../report/blocks.ts'
-import { publishedBlocks, type PublishedTables } from '../report/published-tables.ts'
+import { publishedBlocks } from '../report/published-tables.ts'
 import { problemBlock, type Report } from '../report/report.ts'
 import { type Estimate, relativeSpeed, type TimedPair } from '../statistics/bootstrap.ts'
 import type { Evaluation, TaskRun } from './contract.ts'
@@ -12,18 +12,18 @@ const EXAMPLES = 5
 const EXAMPLE_CHARACTERS = 120
 
 /** Builds the report of tasks' runs, one section each. */
-export function buildTaskReport(runs: readonly TaskRun[], published: PublishedTables, title?: string, lead: readonly Block[] = []): Report {
+export function buildTaskReport(runs: readonly TaskRun[], title?: string, lead: readonly Block[] = []): Report {
   const sections = runs.flatMap((run, i): Block[] => {
     const summary = summariseTask(run.task, run)
     const figures = (run.task.figures?.(summary) ?? []).map((figure) => ({ ...figure, name: `${run.task.name}-${i + 1}-${figure.name}` }))
-    return [heading(2, run.task.title), ...taskBlocks(run, summary, figures, published)]
+    return [heading(2, run.task.title), ...taskBlocks(run, summary, figures)]
   })
   const [only] = runs
   const name = title ?? (runs.length === 1 && only ? `${only.task.title}: evaluation` : 'Evaluation')
   return { title: name, blocks: [heading(1, name), ...lead, ...sections] }
 }
 
-function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[], published: PublishedTables): Block[] {
+function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[]): Block[] {
   const { task, manifest } = run
   const { subject } = manifest
   return [
@@ -33,7 +33,7 @@ function taskBlocks(run: TaskRun, summary: TaskSummary, figures: readonly Block[
     ...figures,
     ...firstMetricByGroup(task, summary),
     ...(task.tables?.(summary) ?? []),
-    ...(task.publishedTable === undefined ? [] : publishedBlocks(published, task.publishedTable, subject.reader)),
+    ...(task.publishedTable === undefined ? [] : publishedBlocks(task.publishedTable, subject.reader)),
     ...examples(run),
     ...provenance(manifest, [...subject.files.map((file) => ['data', fileText(file)]), ...Object.entries(subject.options)], task.notes),
   ]

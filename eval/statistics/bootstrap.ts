@@ -1,4 +1,4 @@
-import { at, keptOrMade, mean, wilson } from '../../base/at.ts'
+import { at, keptOrMade, mean, sum, wilson } from '../../base/at.ts'
 import { seededRandom } from '../../base/random.ts'
 
 /** A mean with its 95 % interval. */
@@ -38,9 +38,7 @@ function interval(values: readonly number[]): Pick<Estimate, 'low' | 'high'> {
 function clustersOf(samples: readonly Sample[]) {
   const values = new Map<string, number[]>()
   for (const { cluster, value } of samples) keptOrMade(values, cluster, () => []).push(value)
-  return [...values]
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, list]) => ({ sum: list.sort((a, b) => a - b).reduce((sum, value) => sum + value, 0), count: list.length }))
+  return [...values].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, list]) => ({ sum: sum(list.sort((a, b) => a - b)), count: list.length }))
 }
 
 /** Means of `resamples` samples of clusters with replacement (Efron's bootstrap); none of a single cluster: nothing else can be drawn. */

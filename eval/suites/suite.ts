@@ -23,7 +23,7 @@ import { askQuestions } from '../tasks/open-domain-qa/ask.ts'
 import type { EvaluationOptions } from '../tasks/open-domain-qa/prepare.ts'
 import { readRun, type StoredRun } from '../tasks/open-domain-qa/record.ts'
 import { buildReport } from '../tasks/open-domain-qa/report.ts'
-import { readPublished } from '../tasks/open-domain-qa/tables.ts'
+import { publishedScores } from '../tasks/open-domain-qa/tables.ts'
 import { invalidDataset } from '../datasets/records.ts'
 
 /** Questions that are asked in several settings, and the tables of their report. */
@@ -103,7 +103,7 @@ export async function runSuite(suite: Suite, given: string | undefined, options:
       return readRun(run.folder)
     },
   })
-  const report = buildReport(measured, await readPublished(), { title, lead })
+  const report = buildReport(measured, publishedScores(), { title, lead })
   const perRun = report.blocks.findIndex((block) => block.kind === 'heading' && block.text.startsWith('Run: '))
   process.stdout.write(toMarkdown(report.blocks.slice(0, perRun)))
   await writeReport(report, out)

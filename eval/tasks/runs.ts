@@ -1,6 +1,5 @@
 import { CodedError } from '../../base/errors.ts'
 import { type Block, heading } from '../report/blocks.ts'
-import { readPublishedTables } from '../report/published-tables.ts'
 import { writeReport } from '../report/report.ts'
 import { OPEN_DOMAIN_QA, readStored, taskOfRun } from '../run/folder.ts'
 import type { Task, TaskRun } from '../run/contract.ts'
@@ -14,7 +13,7 @@ import { lm } from './lm/task.ts'
 import { readRun } from './open-domain-qa/record.ts'
 import { buildReport } from './open-domain-qa/report.ts'
 import { taskRunOf } from './open-domain-qa/scores.ts'
-import { readPublished } from './open-domain-qa/tables.ts'
+import { publishedScores } from './open-domain-qa/tables.ts'
 import { passkey } from './passkey/task.ts'
 import { ralm } from './ralm/task.ts'
 import { zeroscrolls } from './zeroscrolls/task.ts'
@@ -29,13 +28,13 @@ export const TASKS: readonly Task[] = [lm, ralm, icl, zeroscrolls, lines, passke
 export async function reportRuns(
   folders: readonly string[],
   out: string,
-  { published, ...top }: { readonly title?: string; readonly lead?: readonly Block[]; readonly published?: string | undefined } = {},
+  top: { readonly title?: string; readonly lead?: readonly Block[] } = {},
 ): Promise<void> {
   const named = await Promise.all(folders.map(async (folder) => ({ folder, isQa: (await taskOfRun(folder)) === OPEN_DOMAIN_QA })))
   const tasks = await Promise.all(named.filter(({ isQa }) => !isQa).map(({ folder }) => readRunOf(folder)))
   const questions = await Promise.all(named.filter(({ isQa }) => isQa).map(({ folder }) => readRun(folder)))
-  const ofTasks = buildTaskReport(tasks, readPublishedTables(), top.title, top.lead)
-  const ofQuestions = buildReport(questions, await readPublished(published), tasks.length === 0 ? top : {})
+  const ofTasks = buildTaskReport(tasks, top.title, top.lead)
+  const ofQuestions = buildReport(questions, publishedScores(), tasks.length === 0 ? top : {})
   // As a section of another report, headings are one level lower.
   const lowered = ofQuestions.blocks.map((block) => (block.kind === 'heading' ? heading(block.level === 1 ? 2 : 3, block.text) : block))
   const both = { ...ofTasks, blocks: [...ofTasks.blocks, ...lowered] }

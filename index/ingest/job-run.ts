@@ -1,5 +1,5 @@
 /** What building a table and adding to one have in common. */
-import { at } from '../../base/at.ts'
+import { at, sum } from '../../base/at.ts'
 import type { Embed, EmbeddingModel, TableLocation } from '../contract.ts'
 import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
@@ -73,7 +73,7 @@ export function report({ onProgress, plan, progress, embedding }: JobRun, phase:
 export async function checkSpace({ dir, folder, model, plan, progress }: JobRun): Promise<void> {
   const first = [...plan.shard_rows.keys()].find((number) => !progress.shards.has(number))
   if (first === undefined) return
-  const rows = plan.shard_rows.slice(first).reduce((sum, size) => sum + size, 0)
+  const rows = sum(plan.shard_rows.slice(first))
   await requireSpace(dir, tableBytes(await plannedBytes(folder, plan, first), rows, model.dimension), 'The job')
 }
 

@@ -1,4 +1,4 @@
-import { present } from '../../base/at.ts'
+import { present, sum } from '../../base/at.ts'
 import { type Columns, PASSAGE_COLUMNS, passagesOf, stringsOf } from '../table/rows.ts'
 import type { Table } from '../table/lance.ts'
 import type { TableMetadata } from '../table/metadata.ts'
@@ -95,7 +95,6 @@ export function fuseScores<Hit extends FoundNumber>(
   const fused = [...all.values()].map((hit): Fused<Hit> => {
     const scores = sides.map(({ score }) => score(hit.id))
     const isFused = sides.some(({ isFused }) => isFused(hit.id))
-    const sum = (values: readonly number[]) => values.reduce((a, b) => a + b, 0)
     return { ...hit, score: sum(scores.map((score) => Math.max(0, score))), beyond: isFused ? 0 : sum(scores) }
   })
   return upTo(fused.sort(compareFused), k, (a, b) => a.score === b.score && a.beyond === b.beyond)

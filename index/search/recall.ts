@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { at, wilson } from '../../base/at.ts'
+import { at, sum, wilson } from '../../base/at.ts'
 import { f16ToF32 } from '../../base/binary16.ts'
 import type { Embed } from '../contract.ts'
 import { halvesOf, PASSAGE_COLUMNS, passagesIn } from '../table/rows.ts'
@@ -135,9 +135,9 @@ export async function latenciesOf(
  * implies, since the hits of one query are correlated.
  */
 export function shareOf(found: readonly number[], wanted: readonly number[]) {
-  const trials = wanted.reduce((sum, count) => sum + count, 0)
+  const trials = sum(wanted)
   if (trials === 0) return { share: 1, atLeast: 1 }
-  const share = found.reduce((sum, count) => sum + count, 0) / trials
+  const share = sum(found) / trials
   const deviations = found.map((count, group) => count - share * at(wanted, group))
   const variance = deviations.reduce((sum, each) => sum + each * each, 0) / trials ** 2
   const independent = variance === 0 ? trials : Math.min(trials, (share * (1 - share)) / variance)

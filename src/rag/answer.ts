@@ -8,7 +8,7 @@ import { type AnswerResponse, type ChatQuestion, type Evidence, LIMITS } from '.
 import { roundedMs, NO_RETRIEVAL, type RankedPassage } from './retrieve.ts'
 import { withTurns } from './follow-up/standalone.ts'
 import { isSmallTalk } from './no-answer/small-talk.ts'
-import { at } from '../../base/at.ts'
+import { at, sum } from '../../base/at.ts'
 import { CodedError, unprocessable } from '../../base/errors.ts'
 import { plainText } from '../text/words.ts'
 import { promptForm, scoringMode } from './resolve-request.ts'
@@ -107,7 +107,7 @@ const NOTHING_READ: AnswerReadResult = {
 function usageOf({ promptTokens, contextTokenCounts, logprobs, written }: AnswerReadResult): AnswerResponse['usage'] {
   return {
     prompt_tokens: promptTokens,
-    context_tokens: contextTokenCounts.reduce((sum, count) => sum + count, 0),
+    context_tokens: sum(contextTokenCounts),
     generated_tokens: (written?.logprobs ?? logprobs).length,
   }
 }
@@ -126,7 +126,7 @@ async function explainByDropping(answer: string, evidence: readonly Evidence[], 
   const mode = scoringMode(resolved.mode, reader.manifest)
   const score = async (others: readonly RankedPassage[]): Promise<number> => {
     const { logprobs } = await reader.choices({ ...read, mode, passages: others, choices: [answer] }, asked.run()).catch(namedAnew)
-    return at(logprobs, 0).reduce((sum, logprob) => sum + logprob, 0)
+    return sum(at(logprobs, 0))
   }
   const logprob = await score(passages)
   const dropped: Explanation['dropped'] = []

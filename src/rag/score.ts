@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox'
-import { at } from '../../base/at.ts'
+import { at, sum } from '../../base/at.ts'
 import { invalidField } from '../../base/errors.ts'
 import { defaultMode } from '../../models/protocol.ts'
 import type { RunOptions } from '../inference/contract.ts'
@@ -76,10 +76,10 @@ export async function scoreChoices(
 
 /** @param logprobs of every token of every choice */
 function ranked(choices: readonly string[], logprobs: readonly (readonly number[])[]): Pick<ScoreResponse, 'choices' | 'best'> {
-  const sums = logprobs.map((tokens) => tokens.reduce((sum, logprob) => sum + logprob, 0))
+  const sums = logprobs.map((tokens) => sum(tokens))
   const best = sums.indexOf(Math.max(...sums))
   const weights = sums.map((sum) => Math.exp(sum - at(sums, best)))
-  const total = weights.reduce((sum, weight) => sum + weight, 0)
+  const total = sum(weights)
   return {
     choices: choices.map((choice, i) => ({
       choice,

@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { exists, orAbsent, readText } from '../../base/exists.ts'
 import { fileBytes, filesUnder, headOf } from '../../base/files.ts'
-import { readPublished } from '../../eval/tasks/open-domain-qa/tables.ts'
 import { readPlan } from '../../index/ingest/plan/plan.ts'
 import { readSmallFile } from '../../models/checkpoint/config/json.ts'
 import { openWeightFile } from '../../models/checkpoint/file.ts'
@@ -54,7 +53,6 @@ t.test('no reader waits for a pipe', { timeout: 60_000 }, async (t) => {
     CEPE_DEMONSTRATIONS: [() => loadDemonstrations(pipe), { code: 'config_invalid', message: /is a pipe or a device/ }],
     '--texts': [() => readTexts(pipe), { code: 'options_invalid' }],
     '--golden': [() => openWeightFile(pipe), { code: 'checkpoint_invalid', message: /is not a regular file/ }],
-    '--published': [() => readPublished(pipe), { code: 'options_invalid', message: /is a pipe or a device/ }],
     'a config': [() => readSmallFile(pipe), { code: 'not_found', message: /is a pipe or a device/ }],
     'a manifest': [() => loadManifest(join(dir, 'model')), { code: 'model_invalid' }],
     'a plan': [() => readPlan(join(dir, 'plan')), { code: 'not_found', message: /is a pipe or a device/ }],

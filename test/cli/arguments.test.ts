@@ -12,7 +12,7 @@ t.test('what is typed in and cannot be: a document that is no file, a revision o
 t.test('options that would have no effect are refused', async (t) => {
   for (const [args, message] of [
     ['eval --url http://127.0.0.1:1 suite demo', /^cepe eval: --url stands before "suite".*leave it out, or write it after/],
-    ['eval --published scores.json report run', /--published stands before "report"/],
+    ['eval --out folder report run', /--out stands before "report"/],
     ['eval --key k --dataset eval/questions/test.jsonl', /--key is for a running service: name that with --url/],
     ['calibrate eval/questions/test.jsonl --key k', /--key is for a running service: name that with --url/],
     ['eval table 1 --url http://127.0.0.1:1', /--url and --key are for tables of questions/],

@@ -1,9 +1,8 @@
-import path from 'node:path'
 import t from 'tap'
 import { list, table, text, toHtml, toMarkdown } from '../../eval/report/blocks.ts'
 import { exactMatchOverK } from '../../eval/tasks/open-domain-qa/figures.ts'
 import { loadPlotter } from '../../eval/report/plot.ts'
-import { readPublished } from '../../eval/tasks/open-domain-qa/tables.ts'
+import { publishedScores } from '../../eval/tasks/open-domain-qa/tables.ts'
 import type { SettingSummary, Summary } from '../../eval/tasks/open-domain-qa/summary.ts'
 
 function estimate(mean: number) {
@@ -79,8 +78,8 @@ t.test('plots are SVG and PNG, with text', async (t) => {
   t.ok(png.length > emptyPng.length && svg.length > empty.length)
 })
 
-t.test('published scores: the shipped file is valid, a broken one is named', async (t) => {
-  const shipped = await readPublished()
+t.test('published scores: the shipped file is valid', (t) => {
+  const shipped = publishedScores()
   t.match(shipped, { source: /2402\.16617v1, Table 7/ })
   t.equal(shipped.scores.length, 90)
   t.match(
@@ -88,8 +87,7 @@ t.test('published scores: the shipped file is valid, a broken one is named', asy
     [{ exact_match: 32.27 }, { exact_match: 62.09 }, { exact_match: 34.67 }],
     "the row of its frozen decoder stands beside a CEPE model's",
   )
-  const file = path.join(t.testdir({ 'p.json': '{"source": "x", "scores": [{"dataset": "nq"}]}' }), 'p.json')
-  await t.rejects(readPublished(file), { code: 'options_invalid', message: /p\.json holds no published scores: .*scores/ })
+  t.end()
 })
 
 t.test('a package that serving does not need is named where it is missing', async (t) => {

@@ -9,7 +9,6 @@ import { compareRuns, comparisonBlocks } from '../../eval/run/compare.ts'
 import { buildTaskReport } from '../../eval/run/report.ts'
 import { readRunOf } from '../../eval/tasks/runs.ts'
 import { taskOptions } from '../../eval/run/options.ts'
-import { readPublishedTables } from '../../eval/report/published-tables.ts'
 import { runTask } from '../../eval/run/run-task.ts'
 import { summariseTask } from '../../eval/run/summary.ts'
 import type { Task } from '../../eval/run/contract.ts'
@@ -249,7 +248,7 @@ await t.test('a run is resumed, reported and compared; another one is refused', 
   await ask({ data: path.join(dir, 'others.jsonl') }, ofOthers)
   const others = await readRunOf(ofOthers)
   t.throws(() => compareRuns(first, others), { code: 'run_mismatch', message: /different data files/ }, 'equal numbers are not equal items')
-  const report = buildTaskReport([first], readPublishedTables())
+  const report = buildTaskReport([first])
   t.match(toMarkdown(report.blocks), /\| cepe, 96 tokens/)
   t.equal(report.blocks.filter(({ kind }) => kind === 'figure').length, 2)
   t.notMatch(toMarkdown(report.blocks), /tokens\/s/, 'three windows tell no speed')

@@ -66,7 +66,7 @@ await t.test('what a researcher may take by mistake is named, and never scored',
     const folder = path.join(dir, 'lines')
     const options = { lines: '4,5', cases: '1', decoderTokens: '100', chunkTokens: '32', maxNewTokens: '4', minNewTokens: '0' }
     await runTask({ task: lines, options: taskOptions(lines, options), client, folder })
-    const report = toMarkdown(buildTaskReport([await readRunOf(folder)], { source: '', tables: {}, doubtful: [] }).blocks)
+    const report = toMarkdown(buildTaskReport([await readRunOf(folder)]).blocks)
     t.match(report, /- decoder-only: 2 of 2 items were skipped, since they exceed the model's window/)
     t.match(report, /\| decoder-only \| - \| - \| - \| - \| - \| - \|/)
     t.notMatch(report, /NaN|Nothing was skipped/)

@@ -1,4 +1,4 @@
-import { at } from '../../../base/at.ts'
+import { at, sum } from '../../../base/at.ts'
 import type { ReaderClient } from '../../run/contract.ts'
 
 /** Log-probability of every option's tokens after the prompt. @throws invalid_request if the prompt does not fit */
@@ -15,7 +15,7 @@ export async function optionSums(
     promptIds,
     continuations: options,
   })
-  return scores.map((logprobs) => logprobs.reduce((sum, logprob) => sum + logprob, 0))
+  return scores.map((logprobs) => sum(logprobs))
 }
 
 /** Scores of an item, 1 where the chosen option is right. */

@@ -1,13 +1,8 @@
-import { type Static, Type } from 'typebox'
-import { Compile } from 'typebox/compile'
 import { at, present } from '../../../base/at.ts'
-import { messageOf } from '../../../base/errors.ts'
-import { readRegular } from '../../../base/exists.ts'
 import { bestOver, exactMatch } from '../../metrics/answer.ts'
 import { type Block, type Column, itemTable, number, table, text } from '../../report/blocks.ts'
-import { type PublishedTables, readPublishedTables } from '../../report/published-tables.ts'
+import { readPublishedTables } from '../../report/published-tables.ts'
 import type { Estimate } from '../../statistics/bootstrap.ts'
-import { invalidOption } from '../../run/options.ts'
 import { DATASETS, settingName } from './protocol.ts'
 import type { EvalRecord } from './record.ts'
 import { answersOf, type Latency, type SettingSummary, type Summary, wasAsked } from './summary.ts'
@@ -118,36 +113,11 @@ export function worstExamples(records: readonly EvalRecord[], { method, k }: Set
   )
 }
 
-const PublishedSchema = Type.Object({
-  source: Type.String({ description: 'Where the numbers stand: paper and table.' }),
-  scores: Type.Array(
-    Type.Object({
-      dataset: Type.Enum([...DATASETS]),
-      model: Type.String({ description: 'Folder name of the published checkpoint, such as CEPE-LLaMA-2-7B.' }),
-      method: Type.String({ description: "As in the report's first column: cepe, decoder-only, map-rerank, replug, closed-book." }),
-      k: Type.Integer({ minimum: 0 }),
-      exact_match: Type.Number({ minimum: 0, maximum: 100, description: 'In percent, as printed.' }),
-    }),
-  ),
-})
-export type Published = Static<typeof PublishedSchema>
+export type Published = ReturnType<typeof publishedScores>
 
-const validator = Compile(PublishedSchema)
-
-/** Published scores for comparison: those of a file, or the paper's Table 7. @throws options_invalid */
-export async function readPublished(file?: string): Promise<Published> {
-  if (file === undefined) return shipped(readPublishedTables())
-  try {
-    const value: unknown = JSON.parse(String(await readRegular(file)))
-    if (validator.Check(value)) return value
-    const [error] = validator.Errors(value)
-    throw new Error(`${error?.instancePath ?? ''} ${error?.message ?? 'is not valid'}`)
-  } catch (error) {
-    throw invalidOption(`${file} holds no published scores: ${messageOf(error)}.`, error)
-  }
-}
-
-function shipped({ source, tables, question_models: models = {} }: PublishedTables): Published {
+/** The scores of the paper's Table 7, by folder name of the checkpoint and by method as in the report's first column. */
+export function publishedScores() {
+  const { source, tables, question_models: models = {} } = readPublishedTables()
   const scores = (tables['7']?.rows ?? []).flatMap((row) => {
     const { method, checkpoints } = present(models[String(row['model'])])
     return checkpoints.flatMap((model) =>

@@ -1,3 +1,4 @@
+import { sum } from '../../../../base/at.ts'
 import type { AttentionFocus } from '../../contract.ts'
 
 /**
@@ -6,7 +7,7 @@ import type { AttentionFocus } from '../../contract.ts'
  * @param tokenCounts rows of phi per context, in phi's order; they sum to m
  */
 export function measuredAttention(attention: Float32Array, tokenCounts: readonly number[], wantsTokenShares = false) {
-  const rows = tokenCounts.reduce((sum, count) => sum + count, 0)
+  const rows = sum(tokenCounts)
   const masses = new Float64Array(rows)
   for (let i = 0; i < attention.length; i++) masses[i % rows] = (masses[i % rows] as number) + (attention[i] as number)
   const massOf = (some: Float64Array): number => some.reduce((sum, mass) => sum + mass, 0)

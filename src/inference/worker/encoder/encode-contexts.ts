@@ -1,4 +1,4 @@
-import { at } from '../../../../base/at.ts'
+import { at, sum } from '../../../../base/at.ts'
 import { CodedError } from '../../../../base/errors.ts'
 import { type CepeManifest, modelId } from '../../../../models/manifest.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
@@ -46,7 +46,7 @@ export async function encodeContexts(encoder: ContextEncoder, input: EncoderInpu
   }
   const ordered = sources.map(({ key }) => known.get(key) ?? NO_STATES)
   const tokenCounts = ordered.map((states) => states.length / width)
-  const tokens = tokenCounts.reduce((sum, count) => sum + count, 0)
+  const tokens = sum(tokenCounts)
   return { phi: float32(await codec.unpack(ordered), [tokens, width]), tokenCounts }
 }
 

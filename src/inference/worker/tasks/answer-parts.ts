@@ -1,4 +1,4 @@
-import { at } from '../../../../base/at.ts'
+import { at, sum } from '../../../../base/at.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import type { PromptTokenizer } from '../../../text/pack.ts'
 import { type ReadPlan, cutContexts } from '../../../text/plan.ts'
@@ -110,7 +110,7 @@ export async function attendedSentences(
       continue
     }
     await yieldPoint()
-    const start = contextTokenCounts.slice(0, context).reduce((sum, count) => sum + count, 0)
+    const start = sum(contextTokenCounts.slice(0, context))
     found.push(mostAttended(passage, tokenShares.subarray(start, start + at(contextTokenCounts, context)), tokenizer))
   }
   return found

@@ -1,4 +1,4 @@
-import { at } from '../../../../base/at.ts'
+import { at, sum } from '../../../../base/at.ts'
 import { loadTokenizer, noTokenizer } from '../../../text/tokenizer.ts'
 import { tokenBudgetBatches } from '../../batches.ts'
 import { checkNumber, firstRun, floats, padRight, type Feeds } from '../runtime/session.ts'
@@ -62,7 +62,7 @@ export async function createRerankerTasks(options: EncoderChildOptions, log: Log
         scored.forEach(checkNumber)
         batch.forEach((index, row) => (scores[index] = at(scored, row)))
       }
-      return { scores, tokens: lengths.reduce((sum, length) => sum + length, 0) }
+      return { scores, tokens: sum(lengths) }
     },
   }
 }

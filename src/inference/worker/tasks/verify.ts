@@ -1,5 +1,5 @@
 import path from 'node:path'
-import { at, keptOrMade } from '../../../../base/at.ts'
+import { at, keptOrMade, mean } from '../../../../base/at.ts'
 import { unsupported } from '../../../../models/errors.ts'
 import { loadManifest } from '../../../../models/folder.ts'
 import { checkFiles } from '../../../../models/integrity.ts'
@@ -222,7 +222,7 @@ async function compareReaders(one: OpenReader, other: OpenReader, samples: reado
     /** Number of next-token distributions compared, one per prompt token. */
     tokens: sorted.length,
     /** Kullback-Leibler divergence of the other build's distribution from this one's, in nats. */
-    meanKl: sorted.reduce((a, b) => a + b, 0) / sorted.length,
+    meanKl: mean(sorted),
     p99Kl: at(sorted, Math.ceil(0.99 * sorted.length) - 1),
     /** Share of tokens with equal most likely choices. */
     sameChoice: same / sorted.length,
@@ -244,7 +244,7 @@ async function compareRetrievers(one: OpenRetriever, other: OpenRetriever, sampl
     texts: cosines.length,
     /** Lowest cosine of a text's two embeddings, and the mean. */
     leastCosine: Math.min(...cosines),
-    meanCosine: cosines.reduce((a, b) => a + b, 0) / cosines.length,
+    meanCosine: mean(cosines),
   }
 }
 
