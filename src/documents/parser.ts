@@ -98,7 +98,11 @@ export function createTurns({ atOnce, mostWaiting }: { readonly atOnce: number; 
     if (leave === undefined)
       throw new CodedError('overloaded', `${room.taken} files are queued already. Try again later.`, { retryAfterS: RETRY_AFTER_S })
     await new Promise<void>((resolve) => {
-      waiting.push({ client, begin: () => (leave(), resolve()) })
+      const begin = (): void => {
+        leave()
+        resolve()
+      }
+      waiting.push({ client, begin })
       start()
     })
     return work().finally(() => {

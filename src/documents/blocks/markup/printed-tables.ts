@@ -103,10 +103,8 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
   for (const row of rows) {
     const gap = Math.min(...basesOf(groups.at(-1)?.at(-1))) - Math.max(...basesOf(row))
     const [group, height] = [groups.at(-1), row.lines[0]?.height ?? 0]
-    const shared = sharedCells(group?.at(-1), row)
     // Cells of one line are in the middle of those of two. Numbers below each other are two, next to the name of both.
-    if (gap < MIDDLE * height && !(shared.length > 1 && shared.flat().every(({ text }) => isNumber(text))))
-      group?.push(rowOf([...(group.pop()?.lines ?? []), ...row.lines]))
+    if (gap < MIDDLE * height && !areRows(group?.at(-1), row)) group?.push(rowOf([...(group.pop()?.lines ?? []), ...row.lines]))
     else if (gap <= LEADING * height) group?.push(row)
     else groups.push([row])
   }
