@@ -31,7 +31,7 @@ async function tooLarge({ to, maxBytes = Infinity }: CopyOptions, bytes: number,
   if (maxBytes === Infinity) return undefined
   const taken = await bytesUnder(to, ({ name }) => /\.lance[\\/]/.test(name))
   if (taken + bytes <= maxBytes) return undefined
-  const megabytes = (count: number): string => `${(count / 1e6).toFixed(count < 1e7 ? 1 : 0)} MB`
+  const megabytes = (count: number): string => `${(count / 2 ** 20).toFixed(count < 1e7 ? 1 : 0)} MB`
   return diskFull(
     'CEPE_MIRROR_MB',
     `The newest state of the table takes ${megabytes(bytes)} more in ${to}, which holds ${megabytes(taken)} of ${megabytes(maxBytes)} (CEPE_MIRROR_MB): ` +

@@ -188,7 +188,7 @@ export async function replicaCacheOf(config: Config, models: Models, log: Log | 
     to: config.MIRROR_DIR,
     table: config.TABLE,
     models,
-    maxBytes: config.MIRROR_MB * 1e6,
+    maxBytes: config.MIRROR_MB * 2 ** 20,
     onWarning: log && ((message: string) => log('warn', message)),
   })
 }
