@@ -11,19 +11,16 @@ import { inFolder } from './failures.ts'
  * @throws the file system's error
  */
 export async function makeFolder(folder: string): Promise<void> {
-  try {
-    await mkdir(folder)
-    await ownAsFolder(folder)
-  } catch (error) {
+  const make = (): Promise<void> => mkdir(folder).then(() => ownAsFolder(folder))
+  await make().catch(async (error: unknown) => {
     if (await isFolder(folder)) return
     if (osCode(error) !== 'ENOENT' || dirname(folder) === folder) throw error
-    if (!(await isFolder(dirname(folder)))) await makeFolder(dirname(folder))
+    await makeFolder(dirname(folder))
     // Another process may have created it concurrently.
-    await mkdir(folder).catch(async (again: unknown) => {
+    await make().catch(async (again: unknown) => {
       if (!(await isFolder(folder))) throw again
     })
-    await ownAsFolder(folder)
-  }
+  })
 }
 
 /** Gives what root creates in another user's folder to that user: a service that runs as that user could not read a private file. */

@@ -64,6 +64,7 @@ export async function connectLance(dir: string, consistencyMs: number | undefine
     createEmptyTable: (storedAs: string, schema: Schema) => named(storedAs, connection.createEmptyTable(storedAs, schema)),
     dropTable: (storedAs: string) => connection.dropTable(storedAs),
     tableNames: () => allNames((startAfter) => connection.tableNames(startAfter === undefined ? {} : { startAfter })),
+    isOpen: () => connection.isOpen(),
     close,
     [Symbol.dispose]: close,
   }

@@ -186,7 +186,7 @@ export class LiveTable {
       if (isKnown || storedAs === undefined) return undefined
       if ((await storedNameOf(this.options)) === storedAs) return damageOf(dir, storedAs)
       await this.refresh()
-      return new CodedError('store_unavailable', 'The table was replaced while it was read: try again.', { retryAfterS: 1 })
+      return replaced()
     }
     const cause = await findCause().catch((thrown: unknown) => failureOf(thrown))
     return this.behind() ?? cause ?? failureOf(error) ?? (error instanceof Error ? error : new Error(messageOf(error)))
@@ -303,7 +303,10 @@ export class LiveTable {
     const began = performance.now()
     const stamp = await aliasStamp(this.options)
     const { live } = this.#held?.stamp === stamp ? this.#held : {}
-    const found = live === undefined ? await this.#open() : await this.#checkCompatible(live.table, live.sync)
+    const found = await (live === undefined ? this.#open() : this.#checkCompatible(live.table, live.sync)).catch(async (error: unknown) => {
+      // Views may be read after the table of a removed collection was closed.
+      throw !this.connection.isOpen() || (await aliasStamp(this.options)) !== stamp ? replaced() : error
+    })
     if (found !== undefined && 'error' in found) {
       this.#verdict = found
       throw found.error
@@ -377,4 +380,8 @@ export class LiveTable {
       if (performance.now() - this.#checkedAt >= WATCH_MS) this.#look()
     }, WATCH_MS).unref()
   }
+}
+
+function replaced(): CodedError {
+  return new CodedError('store_unavailable', 'The table was replaced while it was read: try again.', { retryAfterS: 1 })
 }

@@ -73,9 +73,8 @@ export function inspectCommand(): Command {
 
 async function described(model: string): Promise<string> {
   const { inspectCheckpoint, inspectGguf, inspectModel } = await import('../../models/inspect.ts')
-  const { recoverFolder } = await import('../../models/staging.ts')
   if (/\.gguf$/i.test(model)) return inspectGguf(model)
-  await recoverFolder(model)
+  await (await import('../../models/staging.ts')).recoverFolder(model)
   if (existsSync(path.join(model, 'manifest.json'))) return inspectModel(model)
   if (existsSync(path.join(model, 'config.json'))) return inspectCheckpoint(model)
   if (existsSync(model))

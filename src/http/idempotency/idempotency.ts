@@ -8,7 +8,7 @@ import { CodedError, conflict, unprocessable } from '../../../base/errors.ts'
 import { readText } from '../../../base/exists.ts'
 import { hashing } from '../../../base/files.ts'
 import { ageOf } from '../../../base/locks/clock.ts'
-import { makeFolder, writeFileDurably } from '../../../base/durable.ts'
+import { writeFileDurably } from '../../../base/durable.ts'
 import { parseSealed, sealed } from '../../../base/json.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
 
@@ -87,7 +87,6 @@ export function onceIn({ folder: folderOf, keepMs = KEEP_RESPONSES_MS, most = MA
     const orWarn = (done: Promise<void>): Promise<void> => done.catch((err: unknown) => request.log.error({ err }, NOT_KEPT))
     const keep = async (found: boolean, body: unknown): Promise<void> =>
       store(file, { request: await fingerprint(), found, body, collection })
-    await makeFolder(folder)
     const lock = await takeLock(join(folder, `${name}.lock`), 0)
     const busy = 'A request with this idempotency key is in progress: wait for its response.'
     if (lock === undefined) throw new CodedError('conflict', busy, { field: HEADER, retryAfterS: 1 })

@@ -123,7 +123,6 @@ export class FileSpool {
     // The file system writes what is synced at the same time together.
     const together = pLimit(SYNCED_TOGETHER)
     await Promise.all(this.#list.map((one) => together(() => ('stored' in one ? syncPath(this.pathOf(one.stored)) : undefined))))
-    await makeFolder(this.folder)
     await writeFileDurably(path.join(this.folder, LIST_FILE), JSON.stringify(sealed({ list: this.#list })))
   }
 }

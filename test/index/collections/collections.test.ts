@@ -228,16 +228,21 @@ await t.test('a collection that another process removes, or makes again, is not 
   const dir = await tempDir(t)
   const { collections: other } = await opened(t, dir)
   const { collections } = await opened(t, dir)
-  for (const again of [false, true]) {
-    await other.create('law')
-    await put(await other.open('law'), 0)
-    const law = await collections.open('law')
+  for (const [name, again, closed] of [
+    ['gone', false, false],
+    ['again', true, false],
+    ['closed', true, true],
+  ] as const) {
+    await other.create(name)
+    await put(await other.open(name), 0)
+    const law = await collections.open(name)
     const view = await law.view()
     t.equal((await view.search(embedText('Place 1'), { k: 1 })).length, 1)
-    await other.remove('law')
+    await other.remove(name)
+    if (closed) await t.rejects(law.get('p0'), { code: 'unknown_collection' }, 'which closes the table, but not the view')
     if (again) {
-      await other.create('law')
-      await put(await other.open('law'), 10)
+      await other.create(name)
+      await put(await other.open(name), 10)
     }
     const refused = again
       ? { code: 'store_unavailable', message: 'The table was replaced while it was read: try again.', retryAfterS: 1 }
