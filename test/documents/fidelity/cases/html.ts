@@ -354,6 +354,13 @@ const SHOWN: readonly FidelityCase[] = [
     says: 'Pier four lamp [x] daily [ ] never [ ] paid Menu Six < 7^2 berths.',
     warnings: [/^Not read: embedded pages \(2\)\.$/],
   },
+  // The name of the rows' names below those of the columns, as pandas writes it.
+  {
+    file: 'index-name.html',
+    content:
+      '<table><thead><tr><th></th><th colspan=2>Fee</th></tr><tr><th></th><th>May</th><th>June</th></tr><tr><th>Boat</th><th></th><th></th></tr></thead><tr><th>Raft</th><td>5</td><td>7</td></tr><tr><th>Tug</th><td>9</td><td>8</td></tr></table>',
+    says: 'Boat: Raft; Fee May: 5; Fee June: 7 Boat: Tug; Fee May: 9; Fee June: 8',
+  },
   // A caption that only repeats its picture's alternative text, as Pandoc writes it.
   {
     file: 'caption.html',
