@@ -207,7 +207,9 @@ function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | un
     const [last, before] = [blocks.at(-1), lines[i - 1]]
     const gap = before?.page === line.page ? Math.abs(before.base - line.base) : Infinity
     const follows = gap <= PARAGRAPH_GAP * Math.max(before?.height ?? 0, line.height)
-    const text = inline(line.text.replace(LEADERS, ' ... '))
+    // The second bullet of Word is a letter of another font, set apart.
+    const isBullet = line.font === undefined && line.cells?.[0]?.text === 'o'
+    const text = inline((isBullet ? line.text.replace('o', '\u25e6') : line.text).replace(LEADERS, ' ... '))
     const level = levelOf(line)
     if (line.isListing === true) blocks.push(new OpenBlock('code', line.text, line.page))
     else if (level !== undefined) {

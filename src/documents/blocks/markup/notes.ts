@@ -91,7 +91,7 @@ function textOfNote(note: Element, reference: Element): string {
     const text = textOf(link.children)
     if (/^#/.test(link.attribs.href ?? '') && (BACK.test(text) || labelOf(link) === label)) DomUtils.removeElement(link)
   }
-  const own = new RegExp(`^(?:[[(]?${label.replace(/[^\p{L}\p{N}]/gu, '\\$&')}[\\]).:]*|\\[\\]|\\(\\))\\s+`, 'u')
+  const own = new RegExp(`^(?:[[(]?${label.replace(/[^\p{L}\p{N}]/gu, '\\$&')}[\\]).:]*|\\[\\]|\\(\\))\\s+`)
   return `[${label}] ${textOf(note.children).replace(own, '')}`
 }
 

@@ -50,7 +50,9 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   let heads: GridRow[] = []
   let names: readonly string[] = []
   for (const [i, row] of grid.entries()) {
-    if (isTitle(row, width)) lines.push(row.cells[0]?.text ?? '')
+    // The name of the rows' names may be below the other names.
+    const isCorner = row.isHead && heads.length > 0 && heads.every(({ cells }) => cells[0]?.text === '')
+    if (isTitle(row, width) && !isCorner) lines.push(row.cells[0]?.text ?? '')
     else if (i < lastValues && (isNames(row) || (i >= first && i < first + unmarked))) heads.push(row)
     else if (i < lastValues && heads.length > 0 && continuesNames([...heads, row], grid.slice(i + 1))) heads.push(row)
     else {

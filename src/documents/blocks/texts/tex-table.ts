@@ -20,15 +20,15 @@ const BELOW_NAMES = /^(?:midrule|endhead|endfirsthead)$/
 const SPANNING = new RegExp(
   String.raw`\\multi(column|row)(?:\[[^\]]*\])?\{(-?\d+)\}(?:\[[^\]]*\])?(?:\*|\{${BRACED}\})(?:\[[^\]]*\])?\{(${BRACED})\}`,
 )
-/** Columns of a cell, and lines of a table. */
-const [MOST_SPAN, MOST_LINES] = [100, 10_000]
+/** Columns of a cell, lines of a table, and tables in each other. */
+const [MOST_SPAN, MOST_LINES, MOST_OPEN] = [100, 10_000, 9]
 
 /** The table of LaTeX that begins in a line; undefined if it has no end. @param shown a cell as it is printed */
 export function texTable(lines: readonly string[], from: number, shown: (text: string) => string): LinesTable | undefined {
   if (/^\s*%/.test(at(lines, from))) return undefined
   let end = from
   for (let open = openedIn(at(lines, from)); open > 0; open += openedIn(at(lines, end)))
-    if (++end === lines.length || end > from + MOST_LINES) return undefined
+    if (++end === lines.length || end > from + MOST_LINES || open > MOST_OPEN) return undefined
   const [, start = '', source, after = ''] = TABLE.exec(lines.slice(from, end + 1).join('\n')) ?? []
   if (source === undefined) return undefined
   const once = source

@@ -354,6 +354,21 @@ const SHOWN: readonly FidelityCase[] = [
     says: 'Pier four lamp [x] daily [ ] never [ ] paid Menu Six < 7^2 berths.',
     warnings: [/^Not read: embedded pages \(2\)\.$/],
   },
+  // Notes whose marks are signs: a page with one was not read at all.
+  {
+    file: 'dagger.html',
+    content:
+      '<p>Oil<a class="footnote-reference" href="#n1" id="r1">\u2020</a> burns<a class="footnote-reference" href="#n2" id="r2">*</a> well<a class="footnote-reference" href="#n3" id="r3">-</a>.</p>' +
+      '<aside class="footnote" id="n1"><span class="label"><a href="#r1">\u2020</a></span><p>Of whales.</p></aside><aside class="footnote" id="n2"><span class="label"><a href="#r2">*</a></span><p>At dusk.</p></aside><aside class="footnote" id="n3"><span class="label"><a href="#r3">-</a></span><p>At dawn.</p></aside>',
+    has: ['Oil[\u2020] burns[*] well', '[\u2020] Of whales.', '[*] At dusk.'],
+  },
+  // The name of the rows' names below those of the columns, as pandas writes it.
+  {
+    file: 'index-name.html',
+    content:
+      '<table><thead><tr><th></th><th colspan=2>Fee</th></tr><tr><th></th><th>May</th><th>June</th></tr><tr><th>Boat</th><th></th><th></th></tr></thead><tr><th>Raft</th><td>5</td><td>7</td></tr><tr><th>Tug</th><td>9</td><td>8</td></tr></table>',
+    says: 'Boat: Raft; Fee May: 5; Fee June: 7 Boat: Tug; Fee May: 9; Fee June: 8',
+  },
   // A caption that only repeats its picture's alternative text, as Pandoc writes it.
   {
     file: 'caption.html',

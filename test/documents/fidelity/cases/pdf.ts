@@ -175,6 +175,21 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     lines: ['Cells 7.8 10^9/L 4.0', 'Lamp 5.00 0.00 1.00'],
   },
+  // The bullet of a further level in Word is a letter of another font. In text it is a word.
+  {
+    file: 'letter-bullet.pdf',
+    content: () =>
+      makePdfOf({
+        font: BOLD.replace('Helvetica-Bold', 'Courier'),
+        content: [
+          printedAt([50, 700, 'Bring:'], [70, 686, '- Rope']),
+          `BT /F2 12 Tf 100 672 Td (o) Tj ET ${printedAt([120, 672, 'ten metres long'])}`,
+          `BT /F2 12 Tf 100 658 Td (o) Tj ET ${printedAt([120, 658, 'without knots'])}`,
+          printedAt([50, 620, 'O barco navega pelo rio e'], [50, 606, 'o vento sopra.']),
+        ].join('\n'),
+      }),
+    lines: ['- Rope', '- ten metres long', '- without knots', 'O barco navega pelo rio e o vento sopra.'],
+  },
   // The name of two rows of numbers is printed in the middle of them, or in the lower one before the upper one: it is read with one of them.
   {
     file: 'name-of-two-rows.pdf',
