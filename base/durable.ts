@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { chown, link, mkdir, open, readdir, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
+import { lchown, link, mkdir, open, readdir, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { onCode, osCode } from './errors.ts'
 import { notRegular, orAbsent } from './exists.ts'
@@ -27,8 +27,8 @@ export async function makeFolder(folder: string): Promise<void> {
 async function ownAsFolder(path: string): Promise<void> {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = await stat(dirname(path))
-  // Some file systems have no owners.
-  if (uid !== 0) await chown(path, uid, gid).catch(onCode(['EPERM', 'EINVAL', 'ENOTSUP'], () => undefined))
+  // Not the target of a link that the user made. Some file systems have no owners.
+  if (uid !== 0) await lchown(path, uid, gid).catch(onCode(['EPERM', 'EINVAL', 'ENOTSUP'], () => undefined))
 }
 
 async function isFolder(location: string): Promise<boolean> {

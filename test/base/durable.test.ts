@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import { writeFile } from 'node:fs/promises'
+import { chown, stat, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t from 'tap'
-import { makeFolder } from '../../base/durable.ts'
+import { makeFolder, openPrivate } from '../../base/durable.ts'
 
 t.test('folders are made with those above them, by several at once too', async (t) => {
   const deep = path.join(t.testdir(), 'a/b/c/d')
@@ -20,4 +20,14 @@ t.test('what cannot be made fails with the reason', async (t) => {
 
 t.test('a file system that makes nothing', { skip: existsSync('/proc/self') ? false : 'there is no /proc' }, async (t) => {
   for (const folder of ['/proc/none', '/proc/none/index']) await t.rejects(makeFolder(folder), { code: 'ENOENT' }, folder)
+})
+
+t.test('a link in the folder of another user gives that user no file of root', async (t) => {
+  const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0)
+  const [folder, file] = [path.join(t.testdir({ theirs: {} }), 'theirs'), path.join(t.testdirName, 'private')]
+  await writeFile(file, '')
+  await chown(folder, owner, -1)
+  await symlink(file, path.join(folder, 'log'))
+  await (await openPrivate(path.join(folder, 'log'))).close()
+  t.equal((await stat(file)).uid, process.getuid?.())
 })

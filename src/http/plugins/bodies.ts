@@ -41,9 +41,13 @@ export function bodyTimeout(app: FastifyInstance, { REQUEST_TIMEOUT_MS: bodyMs, 
   })
   // Closing a connection with unread data resets it, and its client would not see the response: the rest is read, for the time of a body.
   app.addHook('onSend', (request, reply, payload, next) => {
-    if (hasBody(request) && !request.raw.complete && reply.statusCode !== 408) {
+    const { raw } = request
+    if (hasBody(request) && !raw.complete && reply.statusCode !== 408) {
+      // A client that asked for it waits for the connection to close.
+      if (!reply.raw.shouldKeepAlive)
+        reply.raw.once('finish', () => (raw.complete ? raw.socket.end() : raw.once('end', () => raw.socket.end())))
       void reply.header('connection', 'keep-alive')
-      request.raw.unpipe().resume()
+      raw.unpipe().resume()
     }
     next(null, payload)
   })

@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util'
 import { type Address, type Attachment, type Email, default as PostalMime } from 'postal-mime'
 import { windowsBytes, withWindowsLetters } from '../../../../index/read/decode.ts'
 import { clipped } from '../../../../base/sentences.ts'
-import { reasonOf } from '../../../../base/errors.ts'
+import { onCode, reasonOf } from '../../../../base/errors.ts'
 import { isObject, parseJson } from '../../../../base/json.ts'
 import { DocumentError } from '../../errors.ts'
 import { decodedAs, readText } from '../../text.ts'
@@ -18,22 +18,24 @@ const MAX_NESTING = 50
 const MAX_ENCLOSED = 10
 
 /** The line before each e-mail of a mailbox. */
-const ENVELOPE = /^From \S+ .*\d\d:\d\d[^\n]*\n(?=[\w-]+:)/m
+const ENVELOPE = /^From \S+ +(?:Sun|Mon|Tue|Wed|Thu|Fri|Sat)\b.{0,40}\d\d:\d\d[^\n]*\n(?=[\w-]+:)/m
 
 /** An e-mail, or those of a mailbox (mbox), each below its subject. @throws document_invalid */
 export async function emailDocument(bytes: Uint8Array): Promise<BlockDocument> {
-  const mails: BlockDocument[] = []
-  for (const mail of Buffer.from(bytes)
+  const parts = Buffer.from(bytes)
     .toString('latin1')
-    .replace(/^(?!From )[^]*/, '')
+    .replace(/^(?:\u00ef\u00bb\u00bf)?\s*(?=From )|^[^]*/, '')
     .split(ENVELOPE)
-    .slice(1))
-    mails.push(await mailDocument(Buffer.from(mail.replace(/^>(?=>*From )/gm, ''), 'latin1')))
-  const [first = await mailDocument(bytes), ...others] = mails
-  if (others.length === 0) return first
+    .slice(1)
+    .map((mail) => Buffer.from(mail.replace(/^>(?=>*From )/gm, ''), 'latin1'))
+  if (parts.length < 2) return mailDocument(parts[0] ?? bytes)
+  const mails: BlockDocument[] = []
+  const unread = new Unread()
+  const skip = onCode(['document_invalid'], () => unread.add('damaged e-mails of the mailbox'))
+  for (const part of parts) await mailDocument(part).then((mail) => mails.push(mail), skip)
   const below = (block: Block): Block => (block.kind === 'heading' ? { ...block, level: Math.min(block.level + 1, 6) } : block)
   const blocks = mails.flatMap((mail): Block[] => [{ kind: 'heading', level: 1, text: mail.title }, ...mail.blocks.map(below)])
-  return { title: '', blocks, warnings: [...new Set(mails.flatMap(({ warnings = [] }) => warnings))] }
+  return { title: '', blocks, warnings: [...unread.warnings, ...new Set(mails.flatMap(({ warnings = [] }) => warnings))] }
 }
 
 /**

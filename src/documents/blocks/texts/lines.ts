@@ -109,7 +109,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fence: new RegExp(`^\\s*\\\\begin\\{(?:${LISTING})\\}`),
     fenceEnd: (open) => new RegExp(`^\\s*\\\\end\\{${/\w+(?=\})/.exec(open)?.[0] ?? LISTING}\\}`),
     dropped:
-      /^\s*(?:%.*|(?:\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|(?:setlength\{[^}]*\}\{[^}]*\}\\?)+|centering|(?:begin|end)\{(?:table|figure|center)\*?\}(?:\[[^\]]*\])?|bibliographystyle\{[^}]*\}|end\{document\})\s*)+)$/,
+      /^\s*(?:%.*|(?:\\(?:maketitle|tableofcontents|newpage|clearpage|label\{[^}]*\}|hypertarget\{[^}]*\}\{%?|setlength\{[^}]*\}\{[^}]*\}|centering|(?:begin|end)\{(?:table|figure|center)\*?\}(?:\[[^\]]*\])?|bibliographystyle\{[^}]*\}|end\{document\})\s*)+)$/,
   },
 }
 
@@ -279,10 +279,10 @@ function rolesIn(text: string): string {
     })
     .replace(/\\ /g, '')
     .replace(ADMONITION, (_, indent: string, name: string) => `${indent}${name.charAt(0).toUpperCase()}${name.slice(1)}: `)
-    .replace(/^\s*\.\. table::[ \t]*|^\.\. (?=\[[^\]]+\] )|(?<=\])_\b/gm, '')
+    .replace(/^[ \t]*\.\. table::[ \t]*|^\.\. (?=\[[^\]]+\] )|(?<=\])_\b/gm, '')
 }
 
-const ADMONITION = /^(\s*)\.\. (attention|caution|danger|error|hint|important|note|tip|warning)::[ \t]*/gm
+const ADMONITION = /^([ \t]*)\.\. (attention|caution|danger|error|hint|important|note|tip|warning)::[ \t]*/gim
 /** Roles of reStructuredText: a superscript, those without targets, any or a link. */
 const RAISED = /(?<!`):sup(?:erscript)?:`([^`]+)`/g
 const LITERAL = /^(?:code|file|literal|math|samp)$/

@@ -513,6 +513,50 @@ one: two three: four \begin{tabular}{l} open`,
     warnings: [],
   },
   {
+    file: 'cells.tex',
+    content: String.raw`Side: \begin{tabular}{lr} Name & Oil \\ \hline A & 1 \\ B & 2 \end{tabular} and \begin{tabular}{lr}
+Name & Fee \\ \hline
+\verb|x & y % z| & $\begin{cases}1 & x>0\\0 & y\end{cases}$ \\ %\begin{tabular}{l}
+\makecell{two\\ lines} & {7} \\
+\begin{tabular}{l}R\&D \\ team\end{tabular} & 8
+\end{tabular} end.
+\begin{tabular}{lr}
+Lamp & Hours \\
+a & 1 \\
+\rowcolor{gray} b & 2 \\
+c & 3 \\
+d & 4 \\
+\end{tabular}`,
+    says: String.raw`Side: Name: A; Oil: 1 Name: B; Oil: 2 and
+Name: x & y % z; Fee: $\begin{cases}1 x>0 0 y\end{cases}$
+Name: two lines; Fee: 7
+Name: R&D team; Fee: 8 end.
+Lamp: Hours a: 1 b: 2 c: 3 d: 4`,
+    warnings: [],
+  },
+  {
+    file: 'long.tex',
+    content: `\\begin{longtable}{lr}\nName & Oil \\\\ \\hline\n${'a & 1 \\\\\n'.repeat(12_000)}\\end{longtable}\n`,
+    says: Array<string>(12_000).fill('Name: a; Oil: 1').join(' '),
+  },
+  // Files that took minutes, or more.
+  { file: 'lengths.tex', content: `${String.raw`\setlength{a}{b}`.repeat(40)}x\n`, says: String.raw`\setlength{a}{b}`.repeat(40) + 'x' },
+  { file: 'open.tex', content: '\\begin{tabular}{l}\n'.repeat(20_000), says: '\\begin{tabular}{l} '.repeat(20_000).trim() },
+  { file: 'blank.rst', content: `a b\n${'\n'.repeat(200_000)}c\n`, says: 'a b c' },
+  { file: 'times.mbox', content: `From a@b.org ${'12:34 '.repeat(100_000)}\n\nTie it.\n`, says: 'Tie it.' },
+  {
+    file: 'ways.mbox',
+    content: [
+      '\ufeff\n',
+      'From a@b.org Mon Jan  1 09:30:00 2024\nSubject: Oil\n\nFill it.\n\nFrom Quay to port 12:30\nTicket: 5 euro\n\n',
+      'From a@b.org Mon Jan  1 09:30:00 2024\nSubject: Bad\n',
+      ...Array.from({ length: 60 }, (_, i) => `Content-Type: multipart/mixed; boundary="b${i}"\n\n--b${i}\n`),
+      '\n\nFrom - Tue Jan 02 09:30:00 2024\nSubject: Rope\n\nTie it.\n',
+    ].join(''),
+    says: '[Oil] Fill it. From Quay to port 12:30 Ticket: 5 euro [Rope] Tie it.',
+    warnings: [/^Not read: damaged e-mails of the mailbox \(1\)\.$/],
+  },
+  {
     file: 'admonitions.rst',
     content: 'Pump\n====\n\n.. note:: Stop it.\n   Then wait.\n\n.. warning::\n\n   Hot surface.\n\n- oil\n\n  .. tip:: Use more.\n',
     says: 'Note: Stop it. Then wait. Warning: Hot surface. - oil Tip: Use more.',
