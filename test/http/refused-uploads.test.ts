@@ -1,3 +1,5 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { startServer } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
@@ -44,4 +46,19 @@ t.test('a client that is still sending a body that is refused receives the respo
       t.match(response, { status }, what)
       if (response instanceof Response) t.match(await response.json(), { error: { code: String } }, what)
     }
+})
+
+t.test('a client that asks for it receives the response, then the end of the connection', async (t) => {
+  const server = await startServer(tinyShared(await tempDir(t), { CEPE_ADMIN_KEY: KEY }))
+  t.teardown(() => server.stop('SIGKILL'))
+  for (const [what, head] of [
+    ['asked', 'HTTP/1.1\r\nConnection: close'],
+    ['older', 'HTTP/1.0'],
+  ] as const) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    const received = text(socket)
+    socket.write(`POST /none ${head}\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 2000000\r\n\r\n`)
+    socket.write(Buffer.alloc(2_000_000, 'a'))
+    t.match(await received, /^HTTP\/1\.1 404 [^]*"not_found"/, what)
+  }
 })
