@@ -90,10 +90,12 @@ const NEWLINE = 10
 export async function openPrivate(path: string): Promise<FileHandle> {
   await makeFolder(dirname(path))
   const file = await open(path, 'a+', 0o600)
+  if (!(await file.stat()).isFile()) {
+    await file.close()
+    throw notRegular(path)
+  }
   await ownAsFolder(path)
-  if ((await file.stat()).isFile()) return file
-  await file.close()
-  throw notRegular(path)
+  return file
 }
 
 /**

@@ -26,8 +26,8 @@ interface Syntax {
   fenceEnd(open: string): RegExp
   /** Comments and settings. */
   readonly dropped: RegExp
-  /** The table that begins in a line. */
-  table(lines: readonly string[], from: number, unread: Unread): LinesTable | undefined
+  /** The table that begins in a line. @param shown a text as it is printed */
+  table(lines: readonly string[], from: number, shown: (text: string) => string, unread: Unread): LinesTable | undefined
   /** The whole text with what its lines alone do not say. Default: as it is. */
   readonly prepared?: (text: string) => string
   /** Its running text, as it is printed. Default: as it is. */
@@ -101,7 +101,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
   latex: {
     prepared: printed,
     shown: withAccents,
-    table: (lines, from) => texTable(lines, from, (cell) => inline(withAccents(cell))),
+    table: texTable,
     heading: (line) => {
       const [, name, text] = TEX_SECTION.exec(line) ?? []
       return name === undefined || text === undefined ? undefined : { level: SECTIONS.indexOf(name), text }
@@ -142,7 +142,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
   for (let i = 0; i < lines.length; i++) {
     const line = resolved(at(lines, i))
     const found = syntax.heading(line, lines.at(i + 1) ?? '', i === 0 ? '' : at(lines, i - 1))
-    const table = found === undefined && !fence.test(line) ? syntax.table(lines, i, unread) : undefined
+    const table = found === undefined && !fence.test(line) ? syntax.table(lines, i, (text) => shown(resolved(text)), unread) : undefined
     if (found !== undefined) {
       // A new mark is of the next level.
       const depth = typeof found.level === 'number' ? found.level : marks.indexOf(found.level) + 1 || marks.push(found.level)
@@ -160,7 +160,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
     } else if (table !== undefined) {
       const { before = '', block, end, after } = table
       prose.push(before)
-      push(block.kind === 'table' ? { ...block, rows: block.rows.map((text) => shown(resolved(text))) } : block)
+      push(block)
       i = end - 1
       if (after !== undefined) lines[i--] = after
     } else {
@@ -204,18 +204,22 @@ const SEPARATED = /\bformat="?(csv|tsv|dsv)|\n?([,:])={3,}$/
 const SEPARATORS: Readonly<Record<string, string>> = { csv: ',', tsv: '\t', dsv: ':' }
 
 /** A table of Org, with its cells between bars. */
-function orgTable(lines: readonly string[], from: number): LinesTable | undefined {
+function orgTable(lines: readonly string[], from: number, shown: (text: string) => string): LinesTable | undefined {
   let end = from
   while (ROW.test(lines.at(end) ?? '')) end++
-  return end === from ? undefined : { block: { kind: 'table', rows: boxRows(lines.slice(from, end), { isWrapped: false }) }, end }
+  return end === from
+    ? undefined
+    : { block: { kind: 'table', rows: boxRows(lines.slice(from, end), { isWrapped: false }).map(shown) }, end }
 }
 
 /** A table of AsciiDoc, between two equal marks. */
-function barTable(lines: readonly string[], from: number, unread: Unread): LinesTable | undefined {
+function barTable(lines: readonly string[], from: number, shown: (text: string) => string, unread: Unread): LinesTable | undefined {
   const mark = at(lines, from)
   const end = TABLE.test(mark) ? lines.indexOf(mark, from + 1) : -1
   const above = lines.slice(Math.max(0, from - 2), from + 1)
-  return end < 0 ? undefined : { block: { kind: 'table', rows: cellRows(lines.slice(from + 1, end), above, unread) }, end: end + 1 }
+  return end < 0
+    ? undefined
+    : { block: { kind: 'table', rows: cellRows(lines.slice(from + 1, end), above, unread).map(shown) }, end: end + 1 }
 }
 
 /** Rows of a table of AsciiDoc, in which a line may hold a part of a row. @param above lines that say what its columns are, and its first one */
@@ -256,7 +260,7 @@ const ACCENTED =
 /** Commands of accents, and their marks. */
 const ACCENTS = '`\'^~=."uHvckr'
 const MARKS = '\u0300\u0301\u0302\u0303\u0304\u0307\u0308\u0306\u030b\u030c\u0327\u0328\u030a'
-/** A text in a font, or on lines of its own. */
+/** A text in a font, or with line breaks. */
 const FORMATTED = new RegExp(
   String.raw`\\(?:text(?:bf|it|tt|sc|sf|rm|md|up|sl|normal)?|emph|mbox|underline|caption|makecell|thead|shortstack)(?:\[[^\]]*\])?\{(${BRACED})\}`,
   'g',

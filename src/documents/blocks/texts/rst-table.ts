@@ -11,11 +11,15 @@ const GRID_RULE = /^\s*\+[-=+]+\+\s*$/
 /**
  * The table of reStructuredText that begins in a line. One without bars may have blank lines in it. One whose lines do not show its cells
  * stays as it is.
+ * @param shown a row as it is printed
  */
-export function rstTable(lines: readonly string[], from: number, unread: Unread): LinesTable | undefined {
+export function rstTable(lines: readonly string[], from: number, shown: (text: string) => string, unread: Unread): LinesTable | undefined {
   const first = at(lines, from)
   const directive = DIRECTIVE.exec(first)
-  if (directive !== null) return directiveTable(lines, from, unread, directive)
+  if (directive !== null) {
+    const { before, rows, end } = directiveTable(lines, from, unread, directive)
+    return { before, block: { kind: 'table', rows: rows.map(shown) }, end }
+  }
   const isSimple = SIMPLE_RULE.test(first)
   if (!isSimple && !GRID_RULE.test(first)) return undefined
   const isBlank = (i: number): boolean => (lines.at(i) ?? '').trim() === ''
@@ -24,16 +28,11 @@ export function rstTable(lines: readonly string[], from: number, unread: Unread)
   const end = last || (blank < 0 ? lines.length : blank)
   const table = lines.slice(from, end)
   const rows = (isSimple ? simpleRows : gridRows)(table)
-  return { block: rows === undefined ? { kind: 'code', text: table.join('\n') } : { kind: 'table', rows }, end }
+  return { block: rows === undefined ? { kind: 'code', text: table.join('\n') } : { kind: 'table', rows: rows.map(shown) }, end }
 }
 
 /** A table that is a list of lists or comma-separated values, below its title. */
-function directiveTable(
-  lines: readonly string[],
-  from: number,
-  unread: Unread,
-  [, indent = '', kind, first = '']: readonly string[],
-): LinesTable {
+function directiveTable(lines: readonly string[], from: number, unread: Unread, [, indent = '', kind, first = '']: readonly string[]) {
   const after = lines.findIndex((line, i) => i > from && /\S/.test(line) && line.search(/\S/) <= indent.length)
   const end = after < 0 ? lines.length : after
   const inside = lines.slice(from + 1, end)
@@ -46,7 +45,7 @@ function directiveTable(
     kind === 'list'
       ? listRows(content, heads, Number(option('stub-columns') ?? 0))
       : separatedRows([names ?? '', ...content], delimiter === 'tab' ? '\t' : delimiter, heads + Number(names !== undefined))
-  return { before: [first, ...head.filter((line) => !/^\s*:/.test(line))].join('\n'), block: { kind: 'table', rows }, end }
+  return { before: [first, ...head.filter((line) => !/^\s*:/.test(line))].join('\n'), rows, end }
 }
 
 /** Rows of a list of lists. @param stubs columns that name rows */

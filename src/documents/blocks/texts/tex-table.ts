@@ -1,5 +1,5 @@
 import { at } from '../../../../base/at.ts'
-import type { LinesTable } from '../contract.ts'
+import { inline, type LinesTable } from '../contract.ts'
 import { rowTexts, type GridCell, type GridRow } from '../markup/row-texts.ts'
 import { BRACED } from './list-lines.ts'
 
@@ -30,7 +30,7 @@ const SPANNING = new RegExp(
 /** Columns of a cell, and tables in each other: a text in which none ends is looked through in linear time. */
 const [MOST_SPAN, MOST_NESTED] = [100, 10]
 
-/** The table of LaTeX that begins in a line; undefined if it has no end. @param shown a cell as it is printed */
+/** The table of LaTeX that begins in a line; undefined if it has no end. @param shown a text as it is printed */
 export function texTable(lines: readonly string[], from: number, shown: (text: string) => string): LinesTable | undefined {
   const [last = from, length = 0] = closeOf(lines, from) ?? []
   const [, start = '', source] = TABLE.exec([...lines.slice(from, last), at(lines, last).slice(0, length)].join('\n')) ?? []
@@ -41,7 +41,9 @@ export function texTable(lines: readonly string[], from: number, shown: (text: s
     .replace(AGAIN, '')
     .replace(/\\tabularnewline\b/g, '\\\\')
   const titles = Array.from(once.matchAll(CAPTION), ([, title = '']) => title.replace(/\\label\{[^}]*\}/g, ''))
-  const rows = rowTexts(rowsOf(once.replace(CAPTION, ''), (cell) => shown(cell.replace(/\\\\|\\newline\b/g, ' ').replace(WHOLE, '$1'))))
+  const rows = rowTexts(
+    rowsOf(once.replace(CAPTION, ''), (cell) => inline(shown(cell.replace(/\\\\|\\newline\b/g, ' ').replace(WHOLE, '$1')))),
+  )
   return { before: [start, ...titles].join('\n'), block: { kind: 'table', rows }, after: at(lines, last).slice(length), end: last + 1 }
 }
 
