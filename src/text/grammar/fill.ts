@@ -1,6 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { MINUS, plainText } from '../words.ts'
 import { matches, type Grammar, type Part } from './grammar.ts'
+import { withDigits } from './number-words.ts'
 
 type Value = Exclude<Part, { readonly kind: 'literal' }>
 
@@ -16,9 +17,9 @@ const NUMBER = new RegExp(
 )
 /** Powers of ten. */
 const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, lakh: 5, million: 6, crore: 7, billion: 9, bn: 9, trillion: 12 }))
-/** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 3 millions, 2 thirds, 5 hundredths. */
+/** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 1 half, 3 millions, 2 thirds, 5 hundredths. */
 const CHANGES_NUMBER =
-  /^(?:\p{No}|(?:and|dozen|halves|(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten)th|(?:hundred|thousand|(?:m|b|tr)illion)(?:th)?)s?)$)/u
+  /^(?:\p{No}|(?:and|dozen|half|halves|(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten)th|(?:hundred|thousand|(?:m|b|tr)illion)(?:th)?)s?)$)/u
 /** Letters after an amount of money. */
 const SCALES_OF_MONEY = new Map([...SCALES, ['k', 3], ['m', 6], ['b', 9], ['t', 12]])
 /** What may be a power of ten or a unit after another number (20K), or makes it a decade (1980s). */
@@ -96,7 +97,7 @@ function namesOf(json: string): readonly string[] {
 function valueIn(part: Value, answer: string): string | undefined {
   if (part.kind === 'string') return JSON.stringify(shortened(answer, part.maxLength))
   if (part.kind === 'choice') return choiceIn(part.texts, answer)
-  const [number, ...others] = numbersIn(answer)
+  const [number, ...others] = new Set(numbersIn(answer))
   return number !== undefined && others.length === 0 && matches([part], number) ? number : undefined
 }
 
@@ -114,7 +115,7 @@ function unbracketed(text: string): string {
 
 /** The numbers of an answer as decimals; undefined for one of another notation. */
 function numbersIn(given: string): (string | undefined)[] {
-  const answer = unbracketed(given)
+  const answer = unbracketed(withDigits(given))
   return Array.from(answer.matchAll(NUMBER), ({ 0: said, index }) => {
     const rest = answer.slice(index + said.length)
     const powers = /\p{Sc}/u.test(said) ? SCALES_OF_MONEY : SCALES
@@ -144,12 +145,14 @@ function shifted(decimal: string, power: number): string {
 function choiceIn(texts: readonly string[], answer: string): string | undefined {
   // A number is one word, with its sign and decimals.
   const plain = (text: string): string =>
-    ` ${plainText(unbracketed(text).replace(NUMBER, (number) => decimalOf(number).replace('.', 'p')))} `
+    ` ${plainText(unbracketed(withDigits(text)).replace(NUMBER, (number) => decimalOf(number).replace('.', 'p')))} `
   const said = plain(answer)
   if (said.trim() === '') return texts.find((text) => text === 'null' || text === '""')
   const numbers = numbersIn(answer).map(Number)
   const isNumber = (text: string): boolean => /^-?\d/.test(text)
-  const isMeant = (name: string): boolean => !NEGATION.test(said) || NEGATION.test(name)
+  // "2 dozen" is not 2.
+  const isUnclear = (name: string): boolean => numbers.includes(NaN) && /^ -?[\dp]+ $/.test(name)
+  const isMeant = (name: string): boolean => (!NEGATION.test(said) || NEGATION.test(name)) && !isUnclear(name)
   const named = (is: (name: string) => boolean): readonly string[] =>
     texts.filter((text) =>
       isNumber(text)
