@@ -15,6 +15,24 @@ export function firstLine(text: string): string {
 }
 
 /**
+ * Text of generated tokens up to a stop token, and whether there is one. A stop with a line end may have text of the answer before it
+ * (`%\n`); as the first token it says that there is no answer.
+ * @param isForm leaves such text out: it is none of a form's
+ */
+export function textToStop(
+  ids: readonly number[],
+  stopIds: readonly number[],
+  { decode }: Pick<Tokenizer, 'decode'>,
+  isForm = false,
+): { readonly text: string; readonly stopped: boolean } {
+  const last = ids.at(-1)
+  if (last === undefined || !stopIds.includes(last)) return { text: decode(ids), stopped: false }
+  const before = decode(ids.slice(0, -1))
+  const hasText = !isForm && before.trim() !== '' && decode([last]).includes('\n')
+  return { text: hasText ? firstLine(decode(ids)) : before, stopped: true }
+}
+
+/**
  * Emits an answer's text as tokens are generated, so that the parts concatenate to a prefix of the final answer: its first line, trimmed,
  * up to a stop. Holds back what may still change: trailing white space, incomplete characters, the beginning of a stop.
  * @param onText receives the parts; if absent, only the end of the answer is detected
@@ -36,9 +54,10 @@ export function createTextStreamer({
   const ids: number[] = []
   let said = ''
   return (id) => {
-    if (stopIds.includes(id)) return true
     ids.push(id)
-    const { text: line, stopped } = cutAtStop(firstLine(tokenizer.decode(ids)), stops)
+    const end = textToStop(ids, stopIds, tokenizer)
+    const { text: line, stopped: isCut } = cutAtStop(firstLine(end.text), stops)
+    const stopped = end.stopped || isCut
     const whole = line.replace(UNFINISHED, '')
     const text = (stopped ? whole : withoutBegunStop(whole, stops)).trim()
     if (heldBack && mayBecomePhrase(text)) return stopped

@@ -5,7 +5,7 @@ import { type ReadPlan, cutContexts } from '../../../text/plan.ts'
 import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest, AttendedSentence } from '../../contract.ts'
 import { matches } from '../../../text/grammar/grammar.ts'
 import { answerTokens } from './answer-tokens.ts'
-import { firstLine, cutAtStop } from '../decoder/text-streamer.ts'
+import { firstLine, cutAtStop, textToStop } from '../decoder/text-streamer.ts'
 import { renderPassage, type PromptPassage } from '../../../text/prompt.ts'
 import { sentencesOf } from '../../../../base/sentences.ts'
 import type { Tokenizer } from '../../../text/tokenizer.ts'
@@ -38,17 +38,6 @@ export function replugRequest(read: AnswerRead, { prompts }: ReadPlan, stopIds: 
   return { prompts, temperature: read.replugTemperature, stopIds, maxNewTokens: read.maxNewTokens }
 }
 
-/** Text of the new tokens without the stop token, which may contain more than the line end. */
-export function decodedText(
-  { tokenIds }: Pick<GenerateResult, 'tokenIds'>,
-  stopIds: readonly number[],
-  tokenizer: Pick<PromptTokenizer, 'decode'>,
-): { readonly text: string; readonly stopped: boolean } {
-  const last = tokenIds.at(-1)
-  const stopped = last !== undefined && stopIds.includes(last)
-  return { stopped, text: tokenizer.decode(stopped ? tokenIds.slice(0, -1) : tokenIds) }
-}
-
 interface AnswerParts {
   readonly read: AnswerRead
   readonly plan: ReadPlan
@@ -59,7 +48,7 @@ interface AnswerParts {
 
 /** Combines plan and model output to an answer; the caller adds times and attended sentences. */
 export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
-  const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
+  const { text, stopped } = textToStop(decoded.tokenIds, stopIds, tokenizer, read.grammar !== undefined)
   const cut = cutAtStop(firstLine(text), read.stop ?? [])
   const answer = read.grammar === undefined && asksForPhrase(read.instruction) ? withoutPhrase(cut.text.trim()) : cut.text.trim()
   return {

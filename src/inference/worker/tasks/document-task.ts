@@ -5,9 +5,8 @@ import { planDocument } from '../../../text/document/plan-document.ts'
 import type { DocumentChunk, DocumentPlan } from '../../../text/document/request.ts'
 import type { DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
-import { decodedText } from './answer-parts.ts'
 import { generateTask } from './generate-task.ts'
-import { firstLine } from '../decoder/text-streamer.ts'
+import { textToStop } from '../decoder/text-streamer.ts'
 import { at } from '../../../../base/at.ts'
 import { passageChunks } from '../../../text/document/passage-chunks.ts'
 import { rankByWords } from '../../../text/words.ts'
@@ -42,8 +41,8 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
     },
     { yieldPoint },
   )
-  const { text, stopped } = decodedText(decoded, stopIds, tokenizer)
-  const answer = (read.stopAtLineEnd ? firstLine(text) : text).trim()
+  const { text, stopped } = textToStop(decoded.tokenIds, stopIds, tokenizer)
+  const answer = text.trim()
   return {
     text: asksForPhrase(read.instruction) ? withoutPhrase(answer) : answer,
     stopped,

@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { OnText } from '../../../../src/inference/protocol.ts'
-import { createTextStreamer } from '../../../../src/inference/worker/decoder/text-streamer.ts'
+import { createTextStreamer, textToStop } from '../../../../src/inference/worker/decoder/text-streamer.ts'
 
 const STOP = 99
 /** A tokenizer whose tokens are bytes of a text. */
@@ -49,5 +49,31 @@ t.test('a stop ends the answer, and nothing of it is said, however it is cut int
     said.map(({ text }) => text),
     ['one', ' ENX'],
   )
+  t.end()
+})
+
+t.test('text of the answer before the line end of the stop token is kept, streamed or not', (t) => {
+  for (const [parts, answer] of [
+    [[' 5', '%\n'], '5%'],
+    [[' C', '++\n\n'], 'C++'],
+    [[' (1', 'MiB', ')\r\n'], '(1MiB)'],
+    [[' a \u00e9', '")\n'], 'a \u00e9")'],
+    [[' Rome', '\n'], 'Rome'],
+    // A line end at once says that there is no answer, whatever is written before it.
+    [[')\n'], ''],
+    [[' ', '.\n\n'], ''],
+  ] as const) {
+    const { tokenizer, ids } = bytesOf(...parts)
+    const stopIds = [ids.length - 1]
+    t.same(textToStop(ids, stopIds, tokenizer).text.trim(), answer, answer)
+    let said = ''
+    const onToken = createTextStreamer({ tokenizer, stopIds, onText: ({ text }) => (said += text) })
+    t.same(ids.map(onToken).lastIndexOf(true), ids.length - 1, 'and it stops')
+    t.equal(said, answer)
+  }
+  const { tokenizer, ids } = bytesOf(' 5', '%\n', '</s>')
+  t.same(textToStop([0, 1], [1], tokenizer, true), { text: ' 5', stopped: true }, 'a form has no other text')
+  t.same(textToStop([0, 2], [1, 2], tokenizer), { text: ' 5', stopped: true }, 'nor has an end token a text')
+  t.same(textToStop(ids.slice(0, 1), [1], tokenizer), { text: ' 5', stopped: false })
   t.end()
 })
