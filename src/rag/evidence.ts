@@ -84,13 +84,16 @@ const MOST_HIGHLIGHTS = 20
 const PART_OF_NUMBER = /\d(?:\.<\d|[,'’\u00a0\u202f]<\d{3}(?!\d))|\d>(?:\.\d|[,'’\u00a0\u202f]\d{3}(?!\d))/
 
 /**
- * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation other than signs, each match with its sentence;
- * no part of a number. Leading articles of the answer are ignored.
+ * Finds the answer's words, consecutive, in a passage, ignoring case, accents and punctuation other than signs, each match with its sentence
+ * and the punctuation around it that the answer has, too (£, %); no part of a number. Leading articles of the answer are ignored.
  */
 export function highlights(text: string, answer: string): Evidence['highlights'] {
-  const wanted = signedWords(answer.replace(/^(?:the|an?)\s+(?=\S)/i, '')).map(({ plain }) => plain)
-  const [first] = wanted
-  if (first === undefined) return []
+  const said = answer.trim().replace(/^(?:the|an?)\s+(?=\S)/i, '')
+  const words = signedWords(said)
+  const [first, last] = [words[0], words.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const [before, after] = [said.slice(0, first.start), said.slice(last.end)]
+  const wanted = words.map(({ plain }) => plain)
   const own = signedWords(text)
   let sentences: Span[] | undefined
   const found: Evidence['highlights'] = []
@@ -99,7 +102,11 @@ export function highlights(text: string, answer: string): Evidence['highlights']
     if (from === undefined || to === undefined || !wanted.every((word, i) => own[at + i]?.plain === word)) continue
     const { start, end } = { ...from, end: to.end }
     if (PART_OF_NUMBER.test(`${text.slice(Math.max(0, start - 2), start)}<${text.slice(start, end)}>${text.slice(end, end + 5)}`)) continue
-    found.push({ start, end, sentence: sentenceAround((sentences ??= [...sentencesOf(text)]), start, end) })
+    const whole = {
+      start: start - (text.slice(0, start).endsWith(before) ? before.length : 0),
+      end: end + (text.startsWith(after, end) ? after.length : 0),
+    }
+    found.push({ ...whole, sentence: sentenceAround((sentences ??= [...sentencesOf(text)]), start, end) })
   }
   return found
 }

@@ -12,8 +12,9 @@ const asciiWords = /[A-Za-z0-9]+/g
 /** A minus as texts have it. After a word it is a hyphen, and after a number and a space that of a range. */
 export const MINUS = '(?<![\\p{L}\\p{N}]|\\p{N} )[-−‐‑–﹣－]\\p{Sc}?'
 const endsInMinus = new RegExp(`${MINUS}$`, 'u')
-/** What follows a word and changes its meaning: C++, F#, O−. */
+/** What follows a word or number and changes its meaning: C++, F#, O−. */
 const SUFFIX = /^[-−+#]+(?![\p{L}\p{N}])/u
+const SUFFIX_OF_LETTERS = /(?<=\p{L})[+#]+(?![\p{L}\p{N}])/uy
 
 /** The words of a text, in order, without case, accents, soft hyphens and punctuation. */
 export function wordsOf(text: string): Word[] {
@@ -39,11 +40,14 @@ const COMMON = new Set(
   ),
 )
 
-/** The words of a text; a negative number begins with its sign, written `-`. */
+/** The words of a text: a negative number begins with its sign, written `-`, and letters end in theirs (C++). */
 export function signedWords(text: string): Word[] {
   return wordsOf(text).map((word) => {
     const sign = /^\p{N}/u.test(word.plain) ? endsInMinus.exec(text.slice(Math.max(0, word.start - 4), word.start)) : null
-    return sign ? { plain: `-${word.plain}`, start: word.start - sign[0].length, end: word.end } : word
+    if (sign) return { plain: `-${word.plain}`, start: word.start - sign[0].length, end: word.end }
+    SUFFIX_OF_LETTERS.lastIndex = word.end
+    const suffix = SUFFIX_OF_LETTERS.exec(text)?.[0] ?? ''
+    return suffix === '' ? word : { plain: word.plain + suffix, start: word.start, end: word.end + suffix.length }
   })
 }
 

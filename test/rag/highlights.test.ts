@@ -38,7 +38,7 @@ t.test('a number is found whole, not within another one', (t) => {
     ['12 500', 'We have 12,500, 30 or 12 500.'],
   ])
   t.same(shown('From 1815,1820 on at 9:00', '1820'), [['1820', 'From 1815,1820 on at 9:00']])
-  t.same(shown('The price is $1,234.50.', '$1,234.50'), [['1,234.50', 'The price is $1,234.50.']])
+  t.same(shown('The price is $1,234.50.', '$1,234.50'), [['$1,234.50', 'The price is $1,234.50.']])
   t.same(shown('The price is $1,234.50.', '1,234'), [])
   t.end()
 })
@@ -50,6 +50,25 @@ t.test('a negative number is another one than the positive', (t) => {
   t.same(found('-5'), ['s [−5]', 'n [-5]', 'r [–$5]'])
   t.same(found('5'), ['n [5]', '4-[5]', ' –[5]', 'A-[5]'])
   t.same(found('−5 °C'), ['s [−5 °C]'])
+  t.end()
+})
+
+t.test('signs of letters belong to the word, and other signs of the answer to the match', (t) => {
+  const text = 'C is older than C++, C# and F#; the grade is A+ (62.5%, ±0.5), 5′7″ or £12.50 by “Why?”'
+  const found = (answer: string) => highlights(text, answer).map(({ start, end }) => text.slice(start, end))
+  t.same(found('C'), ['C'])
+  t.same(found('c++'), ['C++'])
+  t.same(found('C#'), ['C#'])
+  t.same(found('A'), [], 'A+ is not A')
+  t.same(found('A+'), ['A+'])
+  t.same(found('62.5%'), ['62.5%'])
+  t.same(found('62.5'), ['62.5'])
+  t.same(found('±0.5'), ['±0.5'])
+  t.same(found('5′7″'), ['5′7″'])
+  t.same(found('the £12.50'), ['£12.50'])
+  t.same(found('$12.50'), ['12.50'])
+  t.same(found('“Why?”'), ['“Why?”'])
+  t.same(found('Why'), ['Why'])
   t.end()
 })
 
