@@ -30,8 +30,12 @@ export function wrapped({ before, after }: Wrap, prompt: string): string {
 /** Placeholder for the prompt in a rendered template: one that no template changes. */
 const MARK = '\uE000prompt\uE000'
 
+/** Thoughts that a template begins, though it was rendered without thinking: an answer of one line would be their first one. */
+const OPEN_THOUGHT = /(?<=<think>)\s*$/
+
 /**
- * Renders the text around a user's last message, up to the start of the assistant's. As in transformers, a model's template decides on BOS.
+ * Renders the text around a user's last message, up to the start of the assistant's, without thinking. As in transformers, a model's template
+ * decides on BOS.
  * @param config of tokenizer_config.json
  * @param putsBos whether the tokenizer adds BOS to a prompt, so that the template's own is removed
  * @throws unsupported if the model has no usable template; invalid_request naming `messages` if the template rejects them, or is not the
@@ -50,7 +54,8 @@ export function chatWrap(
   if (source === undefined) throw unusable('this model has none: choose inst or none')
   const [bos = '', eos = ''] = [tokenText(config['bos_token']), tokenText(config['eos_token'])]
   const parts = render(source, { bos, eos, messages: [...earlier, { role: 'user', content: MARK }] }).split(MARK)
-  const [before, after] = parts
+  const [before, generation] = parts
+  const after = generation?.replace(OPEN_THOUGHT, '\n\n</think>\n\n')
   if (before === undefined || after === undefined || parts.length > 2)
     throw unusable('the chat_template of this model does not show the message once')
   if (putsBos && bos !== '' && before.startsWith(bos)) return { before: before.slice(bos.length), after }
@@ -59,7 +64,8 @@ export function chatWrap(
 
 function render(source: string, { bos, eos, messages }: { bos: string; eos: string; messages: readonly Turn[] }): string {
   try {
-    return new Template(source).render({ messages: [...messages], add_generation_prompt: true, bos_token: bos, eos_token: eos })
+    const variables = { messages: [...messages], add_generation_prompt: true, enable_thinking: false, bos_token: bos, eos_token: eos }
+    return new Template(source).render(variables)
   } catch (error) {
     // Some templates, such as Gemma 2's, have no system role: its text precedes the first message of the user then.
     if (messages.some(({ role }) => role === 'system')) return render(source, { bos, eos, messages: withoutSystem(messages) })

@@ -32,6 +32,21 @@ t.test('templates as published; BOS stands in front where the template has it', 
   t.end()
 })
 
+t.test('models that can think answer at once', (t) => {
+  const chatml =
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}{{ '<|im_start|>assistant\n' }}"
+  const asked = '<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n'
+  const after = (template: string) => chatWrap('tokenizer', { chat_template: template }).after
+  // The generation prompt of Qwen/Qwen3-0.6B.
+  const hybrid = "{%- if enable_thinking is defined and enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %}"
+  t.equal(after(chatml + hybrid), asked)
+  // That of DeepSeek-R1's distilled models and of Qwen3-Thinking: always thoughts.
+  t.equal(after(`${chatml}{{ '<think>\n' }}`), asked)
+  t.equal(after(`${chatml}{{ '<think>' }}`), asked)
+  t.equal(after(chatml), '<|im_end|>\n<|im_start|>assistant\n')
+  t.end()
+})
+
 t.test('what cannot be used is named', (t) => {
   const refused = (config: object, message: RegExp): unknown =>
     t.throws(() => chatWrap('tokenizer', { ...config }), { code: 'unsupported', field: 'chat_template', message })
