@@ -63,7 +63,7 @@ type AskedQuestion = ReturnType<typeof askedQuestions>[number]
 function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<string, string>) {
   return records.flatMap(({ question, answers, answerable, predictions: [prediction], prompts, retrieval }) => {
     if (prediction === undefined) return []
-    const { answer, probability_correct: correct, confidence } = prediction
+    const { answer, probability_correct: probability } = prediction
     // Ids of passages of documents are `source#hash`.
     const rank = (retrieval?.ids ?? []).findIndex((id) => id.slice(0, Math.max(0, id.lastIndexOf('#'))) === sources.get(question))
     const texts = prompts?.slice(0, 1).flatMap(({ decoder, encoder }) => [...decoder, ...encoder]) ?? []
@@ -72,9 +72,10 @@ function askedQuestions(records: readonly EvalRecord[], sources: ReadonlyMap<str
       answers,
       answerable,
       prediction,
-      probability: correct ?? confidence,
+      probability,
       right: answerable && bestOver(exactMatch, answer, answers) === 1,
-      given: answer !== '' && (correct ?? confidence) >= GIVEN_FROM,
+      // Without a calibration no answer is withheld.
+      given: answer !== '' && (probability === null || probability >= GIVEN_FROM),
       strangeWords: strangeWords(answer, texts),
       /** Rank of the first passage of the file that the question was written from; undefined where none is, or no file is known. */
       fileRank: rank < 0 ? undefined : rank + 1,
@@ -119,7 +120,7 @@ function questionRows(all: readonly AskedQuestion[]): string[][] {
     const verdict = answerable ? `${right ? 'right' : 'wrong'}${given ? '' : ', withheld'}` : given ? 'given' : 'withheld'
     const ranks = [fileRank, answerRank].map((rank) => (answerable ? String(rank ?? '-') : ''))
     const expected = answerable ? at(answers, 0) : '(not in the files)'
-    return [question, answer === '' ? '(none)' : answer, expected, verdict, probability.toFixed(2), ...ranks]
+    return [question, answer === '' ? '(none)' : answer, expected, verdict, probability?.toFixed(2) ?? '-', ...ranks]
   })
 }
 

@@ -7,7 +7,11 @@ import type { EvalRecord, StoredRun } from '../../eval/tasks/open-domain-qa/reco
 
 const QUESTIONS = path.join('eval', 'questions', 'documentation.jsonl')
 
-const record = (question: string, answer: string, rest: Partial<EvalRecord> & { readonly probability?: number } = {}): EvalRecord => {
+const record = (
+  question: string,
+  answer: string,
+  rest: Partial<EvalRecord> & { readonly probability?: number | null } = {},
+): EvalRecord => {
   const { probability = 0.9, ...fields } = rest
   return {
     id: question,
@@ -87,6 +91,8 @@ t.test('what the questions on documentation showed', async (t) => {
       ['(none)', 'withheld', '', ''],
     ],
   )
+  const [given = [], [row = []] = []] = await tablesOf([record(first.question, 'npm ci', { probability: null })])
+  t.same([given[4]?.[1], row[3], row[4]], ['1 of 1', 'right', '-'], 'without a calibration nothing is withheld, and nothing is probable')
   const copied = await tablesOf([record(first.question, 'NPM.ci, which')])
   t.equal(copied[0]?.at(-1)?.[1], '0 of 1', 'words of the prompt, in any case and with any marks')
 })
