@@ -26,6 +26,7 @@ COPY --from=build /app/dist dist
 COPY --from=build /app/eval/tasks.json eval/tasks.json
 COPY --from=build /app/src/http/page src/http/page
 COPY --from=build /app/models/reader/checkpoint models/reader/checkpoint
+COPY --from=build /app/models/reader/adapters models/reader/adapters
 COPY --from=build /app/models/retriever/checkpoint models/retriever/checkpoint
 COPY --from=build /app/index/corpus index/corpus
 RUN ln -s /app/dist/src/cli.js /usr/local/bin/cepe && mkdir /data && chown node:node /data

@@ -54,6 +54,7 @@ t.test('what is deployed names settings and files that there are', (t) => {
 t.test('what the images are built from is not left out by .dockerignore, and nothing secret or large is let in', (t) => {
   for (const file of [
     'models/reader/checkpoint/smollm2-135m-qa/config.json',
+    'models/reader/adapters/qwen2.5-coder-0.5b-instruct/adapter_model.safetensors',
     'deploy/ray/embed_corpus.py',
     'deploy/ray/pool.py',
     'deploy/ray/worker.py',
