@@ -21,8 +21,6 @@ export interface Line extends PrintedLine {
   readonly right: number
   /** Where its last column begins. */
   readonly column?: number
-  /** All its letters are as wide. */
-  readonly isFixed?: boolean
   /** Its text is that of several lines of code. */
   readonly isListing?: boolean
 }

@@ -26,8 +26,8 @@ const LONGEST_HEADING = 200
 const MOST_LEVELS = 6
 /** Dots from an entry of a table of contents to its page. */
 const LEADERS = /(?:\s?[.\u2026\u00b7]){5,}\s*/g
-/** An entry of a table of contents or an index: dots, and the pages. */
-const ENTRY = /^(.*?)(?:(?:\s?[.\u2026\u00b7]){5,}|(,))\s*(\d+)(?:[,\u2013-]\s*\d+)*$/u
+/** An entry of a table of contents or an index: dots, or a comma, and the pages; not those of an amount (10.000,00). */
+const ENTRY = /^(.*?)(?:(?:\s?[.\u2026\u00b7]){5,}|((?<!\d),|,(?=\s)))\s*([1-9]\d*)(?:(?:,\s+|\s?[\u2013-]\s*)\d+)*$/u
 /** Entries at least; lines between two of them at most (a chapter, a letter); share of an index's entries in the order of the alphabet. */
 const RUN = { entries: 10, commas: 20, between: 2, sorted: 0.75 }
 /** Footnotes: the height of their letters at most, in those of the text; their share of a page; how one begins. */

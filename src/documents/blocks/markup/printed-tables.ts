@@ -27,6 +27,8 @@ export interface PrintedLine {
   /** The font of all its letters. */
   readonly font?: string
   readonly cells?: readonly Cell[]
+  /** All its letters are as wide. */
+  readonly isFixed?: boolean
   /** A row of a table. */
   readonly isRow?: boolean
 }
@@ -179,7 +181,7 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   const all = [head, ...rows].flatMap(({ lines }) => lines)
   const isWhole = names.slice(1).every(({ text }) => text !== '')
   if (isWhole && rows.every(({ lines, cells }) => lines.length === 1 && (cells.length === 1 || cells.length === names.length)))
-    return { read: all.length, shown: all }
+    return inLines(all)
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
   const isHead = isBold(head, rows) || names.slice(1).every(({ text }) => YEAR.test(text))
   const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))])
@@ -190,7 +192,9 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
     others.every(({ text }) => text === '' || isNumber(text)),
   )
   const areShort = [names, ...grid].flat().every(({ text }) => text.length <= SHORT)
-  if (!isNamed && !areNumbers && !(areShort && isWhole && whole.length > rows.length / 2)) return undefined
+  const isMostlyWhole = isWhole && whole.length > rows.length / 2
+  if (!isNamed && !areNumbers && !(areShort && isMostlyWhole))
+    return isMostlyWhole && rows.every(({ lines }) => lines.length === 1) ? inLines(all) : undefined
   const shown = rows.flatMap(({ lines, cells }, i) => {
     const text = isNamed ? texts[i] : grid[i]?.map((cell) => cell.text).join('; ')
     const isLine = cells.length === 1 || (!isNamed && lines.length === 1 && cells.length === names.length)
@@ -198,6 +202,11 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
   })
   const lines = isWhole ? head.lines : head.lines.slice(0, 1).map((line) => ({ ...line, text: names.map(({ text }) => text).join('; ') }))
   return { read: all.length, shown: [...lines, ...shown].map((line) => ({ ...line, isRow: true })) }
+}
+
+/** A table whose lines stay as they are. Two lines may be text with wide gaps, and those of a listing show where its columns are. */
+function inLines<Line extends PrintedLine>(lines: readonly Line[]) {
+  return { read: lines.length, shown: lines.length < 3 ? lines : lines.map((line) => (line.isFixed ? line : { ...line, isRow: true })) }
 }
 
 /** Whether a row has a font that most rows below do not have, which is bold. */

@@ -500,6 +500,25 @@ export const PDF_CASES: readonly FidelityCase[] = [
     says: 'Boats wait. They wait long.',
     warnings: [/^Not read: tables of contents and indexes \(pages 3\)\.$/],
   },
+  // Names in order with amounts whose decimals have a comma are no index, and rows that end at one place no text.
+  {
+    file: 'donors.pdf',
+    content: () =>
+      makePdf([
+        ['The watch thanks them all.'],
+        ...[0, 1].map(() =>
+          [...STOCK, ...STOCK.map((name) => `Ze${name}`)].toSorted().map((name, i) => amounts(name, `${i + 10}/10`, '5.000,00', '2,00')),
+        ),
+      ]),
+    has: ['Anchor 10/10 5.000,00 2,00\nBell 11/10 5.000,00 2,00\nBuoy 12/10 5.000,00 2,00'],
+    warnings: [],
+  },
+  {
+    file: 'menu.pdf',
+    content: () => makePdf([STOCK.toSorted().map((name) => `${name} . . . . . . . . 3,50`), ['Two.'], ['Three.']]),
+    has: STOCK.toSorted().map((name) => `${name} ... 3,50`),
+    warnings: [],
+  },
   {
     file: 'prices.pdf',
     content: () => makePdf([Array.from({ length: 12 }, (_, i) => `Soup ${i + 1} . . . . . . . . ${i + 3}0`)]),
