@@ -39,10 +39,10 @@ export function rowTexts(grid: readonly GridRow[], isSheet = false): string[] {
 /** @param isFirst the first table of a sheet, which begins with names; further ones may continue it */
 function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false): string[] {
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
-  const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width))
+  const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width) && !isEmpty(row))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
-  const unmarked =
-    [3, 2, 1].find((count) => looksLikeNames(grid.slice(first, first + count), grid.slice(first + count), isSheet, isFirst)) ?? 0
+  const areUnmarked = (count: number) => looksLikeNames(grid.slice(first, first + count), grid.slice(first + count), isSheet, isFirst)
+  const unmarked = first < 0 ? 0 : ([3, 2, 1].find(areUnmarked) ?? 0)
   const used = Array.from({ length: width }, (_, i) => grid.some(({ cells }) => cells[i]?.text && cells[i].isRepeat !== true))
   const named = grid.filter(({ cells }) => cells[0]?.text)
   const areNumbers = used.map((_, i) => 2 * named.filter(({ cells }) => isNumber(cells[i]?.text)).length > named.length)

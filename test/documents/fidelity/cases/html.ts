@@ -24,6 +24,17 @@ const MAIN_TEXT: readonly FidelityCase[] = [
     ),
     lines: ['Boat; Plan; Done', 'Raft; ; yes', 'Tug; no', '; no; yes', 'a1; b1', 'Boat: Raft', 'From: May', 'both; ; c', 'a; b; c'],
   },
+  // The only texts of a table are none of its columns' names: layouts, and empty forms.
+  {
+    file: 'unfilled.html',
+    content: page(
+      '<table><tr><td>Watch</td><td></td></tr><tr><td></td><td></td></tr></table>' +
+        '<table><tr><td><b>Tide</b></td><td></td></tr><tr><td><b>Mole</b></td><td></td></tr></table>' +
+        '<table><tr><th>Name</th><th>Berth</th></tr><tr><td></td><td></td></tr><tr><td></td><td></td></tr></table>' +
+        '<table><tr><td></td><td></td></tr><tr><td>A boat waits at the mole until its lamp is lit.</td><td></td></tr></table>',
+    ),
+    lines: ['Watch', 'Tide', 'Mole', 'Name: Berth', 'A boat waits at the mole until its lamp is lit.'],
+  },
   // Links of MediaWiki to an editor are no part of a heading.
   {
     file: 'edited.html',
