@@ -42,6 +42,8 @@ const TEX_SECTION = new RegExp(String.raw`^\s*\\(${SECTIONS.join('|')})\*?(?:\[[
 const LISTING = 'verbatim|lstlisting|minted|Verbatim|comment'
 /** The first line of a comment of several, which is read as a listing, and is none. */
 const COMMENT = /^(?:\/{4}|\s*#\+begin_comment|\s*\\begin\{comment\}|\s*\.\.(?:\s*$| (?!\S*::|[[_|])))/i
+/** A comment of reStructuredText that ends with its line, if the next one is blank. */
+const EMPTY_COMMENT = /^\s*\.\.\s*$/
 /** Files that a document shows as a part of it. */
 const INCLUDED: Readonly<Record<LinesType, RegExp>> = {
   rst: /^\s*\.\. (?:literal)?include::/,
@@ -65,7 +67,7 @@ const SYNTAXES: Readonly<Record<LinesType, Syntax>> = {
     fence: /^\s*(?:\.\.\s*$|\.\. (?!\S*::|[[_|])|\.\. (?:code(?:-block)?|sourcecode|parsed-literal|math)::|(?!\.\. |\s).*::\s*$)/,
     fenceEnd: (open) => new RegExp(`^\\s{0,${open.search(/\S/)}}\\S`),
     dropped:
-      /^(?:\.\. (?:_[^:]*:|\|[^|]+\| replace::|contents::|toctree::|highlight::|index::).*|\s+:(?:widths:[\s\d,]*(?:auto|grid)?|align:\s*(?:left|center|right))|([=\-~^"'`#*+])\1{2,})\s*$/,
+      /^(?:\s*\.\.|\.\. (?:_[^:]*:|\|[^|]+\| replace::|contents::|toctree::|highlight::|index::).*|\s+:(?:widths:[\s\d,]*(?:auto|grid)?|align:\s*(?:left|center|right))|([=\-~^"'`#*+])\1{2,})\s*$/,
     values: { defined: /^\.\. \|([^|]+)\| replace::[ \t]+(\S.*)$/gm, used: /(?<!^\.\. )\|([^\s|](?:[^|\n]*[^\s|])?)\|/g },
   },
   org: {
@@ -148,8 +150,8 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
       const depth = typeof found.level === 'number' ? found.level : marks.indexOf(found.level) + 1 || marks.push(found.level)
       push({ kind: 'heading', level: Math.min(MOST_LEVELS, depth), text: inline(shown(found.text)) })
       if (found.isUnderlined === true) i++
-    } else if (fence.test(line)) {
-      if (type === 'rst' && !/^\s*\.\./.test(line)) prose.push(...listed(line.replace(/(?:^:)?:\s*$/, ''), ''))
+    } else if (fence.test(line) && !(EMPTY_COMMENT.test(line) && lines.at(i + 1)?.trim() === '')) {
+      if (type === 'rst' && !/^\s*\.\.(?!\S)/.test(line)) prose.push(...listed(line.replace(/(?:^:)?:\s*$/, ''), ''))
       const last = syntax.fenceEnd(line)
       const end = endOf(i + 1, (one) => !last.test(one))
       const listing = [ARGUMENT.exec(line)?.[1] ?? '', ...lines.slice(i + 1, end)].join('\n')

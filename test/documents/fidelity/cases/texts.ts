@@ -435,6 +435,13 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content: '= Lamp\n\nIt burns.\n\n////\nsecret\n----\n////\n\n----\n---\nfill\n----\n\nOil.\n',
     says: 'It burns. --- fill Oil.',
   },
+  // A comment of two dots alone ends with its line, where a blank one follows; more dots begin a text.
+  {
+    file: 'empty-comment.rst',
+    content:
+      'Lamp\n====\n\nThe watch says:\n\n..\n\n   The lamp burns until dawn.\n\n..\n   secret\n\n   secret, too\n\nThen::\n\n   light it\n\n... and look after it like this::\n\n   fill it\n',
+    says: 'The watch says: The lamp burns until dawn. Then: light it ... and look after it like this: fill it',
+  },
   { file: 'comments.org', content: '* Lamp\nIt burns.\n#+begin_comment\nsecret\n#+end_comment\nOil.\n', says: 'It burns. Oil.' },
   {
     file: 'comments.tex',
