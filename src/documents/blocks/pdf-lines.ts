@@ -9,6 +9,7 @@ import type { Ocr } from './ocr/engine.ts'
 import { BULLETS } from './texts/plain.ts'
 import { addFields, type Annotation } from './pdf-fields.ts'
 import type { PrintedLine } from './markup/printed-tables.ts'
+import { withFullStops } from './pdf-unicode.ts'
 import { closedUp, inReadingOrder, leftOf, lettersIn, textsIn, unknownIn, WORD_GAP, type Item } from './pdf-letters.ts'
 
 /** A line of a page; lengths in points. */
@@ -49,7 +50,7 @@ const NO_TITLE = /^\(?(?:anonymous|unspecified|untitled)\)?$/i
 /** @throws document_invalid (broken, encrypted), document_without_text (scanned), payload_too_large */
 export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPages> {
   const { encodings, BinaryDataFactory } = missingFiles()
-  const document = await getDocumentProxy(new Uint8Array(bytes), {
+  const document = await getDocumentProxy(withFullStops(bytes), {
     BinaryDataFactory,
     isEvalSupported: false,
     stopAtErrors: false,

@@ -1,3 +1,4 @@
+import { deflateSync } from 'node:zlib'
 import { makePdf, makePdfOf, type PdfLine, type PdfRun } from '../../../fixtures/pdf.ts'
 import type { FidelityCase } from '../contract.ts'
 
@@ -499,6 +500,40 @@ export const PDF_CASES: readonly FidelityCase[] = [
       makePdf([['Boats wait.'], ['They wait long.'], [...STOCK].sort().map((goods, i) => `${goods} . . . . . . ${1 + (i % 2)}`)]),
     says: 'Boats wait. They wait long.',
     warnings: [/^Not read: tables of contents and indexes \(pages 3\)\.$/],
+  },
+  // Layout programs map a full stop to a space and it, or to a space alone, and say what it is apart from it.
+  ...['0020002E', '0020'].map((stop) => ({
+    file: 'full-stops.pdf',
+    content: () => {
+      const letters = Array.from({ length: 94 }, (_, i) => (i + 33).toString(16).toUpperCase())
+      const entries = ['<20> <0020>', ...letters.map((code) => `<${code}> <${code === '2E' ? stop : `00${code}`}>`)]
+      const map = `/CIDInit /ProcSet findresource begin\n12 dict begin\nbegincmap\n/CIDSystemInfo << /Registry (Adobe) /Ordering (UCS) /Supplement 0 >> def\n/CMapName /Adobe-Identity-UCS def\n/CMapType 2 def\n1 begincodespacerange\n<00> <FF>\nendcodespacerange\n${entries.length} beginbfchar\n${entries.join('\n')}\nendbfchar\nendcmap\nCMapName currentdict /CMap defineresource pop\nend\nend`
+      const packed = deflateSync(map).toString('latin1')
+      return makePdfOf({
+        content: linesOf([
+          '(The sum is 467) Tj /Span << /ActualText <FEFF002E> >> BDC (.) Tj EMC (9 crowns.)',
+          '(It was 1,396.4 before. Two more.)',
+        ]),
+        font: '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding /ToUnicode 10 0 R >>',
+        objects: [`<< /Filter /FlateDecode /Length ${packed.length} >>\nstream\n${packed}\nendstream`],
+      })
+    },
+    says: 'The sum is 467.9 crowns. It was 1,396.4 before. Two more.',
+  })),
+  // A space by the code of another letter, as in fonts with few of them.
+  {
+    file: 'few-letters.pdf',
+    content: () => {
+      const packed = deflateSync(
+        'begincmap\n1 begincodespacerange\n<00> <FF>\nendcodespacerange\n4 beginbfchar\n<21> <0020>\n<22> <004F>\n<23> <0061>\n<24> <0072>\nendbfchar\nendcmap',
+      ).toString('latin1')
+      return makePdfOf({
+        content: linesOf(['<222324212422>']),
+        font: '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding /ToUnicode 10 0 R >>',
+        objects: [`<< /Filter /FlateDecode /Length ${packed.length} >>\nstream\n${packed}\nendstream`],
+      })
+    },
+    says: 'Oar rO',
   },
   // Names in order with amounts whose decimals have a comma are no index, and rows that end at one place no text.
   {
