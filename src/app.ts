@@ -65,6 +65,7 @@ export async function buildApp(
   headers(app)
   await cors(app, origins)
   errors(app, publicText(config))
+  refuseExpectations(app)
   connections(app, config)
   await compression(app)
   jsonBodies(app)
@@ -142,7 +143,6 @@ function createServer(config: Config, logger: Logger, origins: readonly string[]
     .withTypeProvider<TypeBoxTypeProvider>()
   // JSON is the only accepted text; others are rejected like any other type.
   app.removeContentTypeParser('text/plain')
-  refuseExpectations(app.server)
   return app
 }
 
