@@ -98,12 +98,11 @@ function checkAdminKey(key = ''): void {
 
 /** Only shells expand paths and remove quotes: files of variables may not. @throws config_invalid where a folder of another name would be used */
 function checkPaths(config: Config): void {
-  for (const name of [...PATH_SETTINGS, ...OPTIONAL_PATHS, 'RERANKER_DIR', 'FURTHER_RETRIEVERS'] as const)
-    if (/(?:^|,\s*)[~$"']|^\s|\s$/.test(config[name] ?? ''))
-      throw refused(
-        name,
-        `must be a path in full, without ~, variables, quotes and white space at its ends (got ${JSON.stringify(config[name])})`,
-      )
+  for (const name of [...PATH_SETTINGS, ...OPTIONAL_PATHS, 'RERANKER_DIR', 'FURTHER_RETRIEVERS'] as const) {
+    const { [name]: given = '' } = config
+    if (/(?:^|,\s*)[~$"']|^\s|\s$/.test(given))
+      throw refused(name, `must be a path in full, without ~, variables, quotes and white space at its ends (got ${JSON.stringify(given)})`)
+  }
 }
 
 /** @throws config_invalid naming the packages that are not installed */
