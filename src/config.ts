@@ -22,6 +22,7 @@ const PATH_SETTINGS = [
   'READER_DIR',
   'RETRIEVER_CHECKPOINT',
   'RETRIEVER_DIR',
+  'RERANKER_DIR',
   'INDEX_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
@@ -98,7 +99,7 @@ function checkAdminKey(key = ''): void {
 
 /** Only shells expand paths and remove quotes: files of variables may not. @throws config_invalid where a folder of another name would be used */
 function checkPaths(config: Config): void {
-  for (const name of [...PATH_SETTINGS, ...OPTIONAL_PATHS, 'RERANKER_DIR', 'FURTHER_RETRIEVERS'] as const) {
+  for (const name of [...PATH_SETTINGS, ...OPTIONAL_PATHS, 'FURTHER_RETRIEVERS'] as const) {
     const { [name]: given = '' } = config
     if (/(?:^|,\s*)[~$"']|^\s|\s$/.test(given))
       throw refused(name, `must be a path in full, without ~, variables, quotes and white space at its ends (got ${JSON.stringify(given)})`)

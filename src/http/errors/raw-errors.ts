@@ -1,8 +1,7 @@
-import type { FastifyInstance } from 'fastify'
 import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { CodedError, ERROR_STATUS, osCode, type ErrorCode } from '../../../base/errors.ts'
+import { ERROR_STATUS, osCode, type ErrorCode } from '../../../base/errors.ts'
 import { errorBody } from './describe-error.ts'
 
 /** Errors of Node's parser with a meaning of their own. */
@@ -36,13 +35,4 @@ export function answerClientError(error: Error, socket: Socket): void {
   )
   answered.add(socket)
   setTimeout(() => socket.destroy(), LINGER_MS).unref()
-}
-
-/** Rejects `Expect` values other than `100-continue` like any other header, instead of Node's response without a body. */
-export function refuseExpectations(app: FastifyInstance): void {
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-  app.addHook('onRequest', ({ headers: { expect } }, _reply, next) => {
-    if (expect === undefined || /\b100-continue\b/i.test(expect)) return next()
-    next(new CodedError('expectation_failed', 'Unsupported Expect header: only 100-continue is supported.', { field: 'Expect' }))
-  })
 }
