@@ -26,6 +26,13 @@ const FAILURES = [
     retryAfterS: 5,
   },
   {
+    code: 'overloaded',
+    of: /^ENOMEM\b|cannot allocate (wasm )?memory|array buffer allocation failed|os error 12\b/i,
+    remedy:
+      'The process has no memory left: raise its limit (ulimit -v; WebAssembly reserves 10 GB of addresses and more), or ask less at once.',
+    retryAfterS: 5,
+  },
+  {
     code: 'store_unavailable',
     of: /^(EPERM|EIO|EACCES|ENODEV|EROFS|ENOTCONN|ESTALE|EISDIR|ENOTDIR|EEXIST|ELOOP)\b|read-only file system|permission denied|os error (1|5|13|19|30|107|116)\b/i,
     remedy: 'A file or folder cannot be read or written to: check its permissions, mount and disk.',

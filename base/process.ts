@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import type { ChildProcess } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
 import { attempt, CodedError } from './errors.ts'
 
@@ -24,9 +25,14 @@ const NICER_BY = 5
 const LEAST_PRIORITY = 19
 
 /**
- * Lowers the scheduling priority of this process below the service's ("nice" values). Inference can use every core; the service's thread
- * needs little time but low latency: probes and rejections wait for it.
+ * Lowers the priority of this process below the service's. Inference can use every core; the service's thread needs little time but low
+ * latency: probes and rejections wait for it.
  */
 export function lowerPriority(): void {
   setPriority(Math.min(LEAST_PRIORITY, getPriority() + NICER_BY))
+}
+
+/** Lets Linux end this child process, which is replaced, before the service where memory is short. */
+export function endFirst({ pid }: Pick<ChildProcess, 'pid'>): void {
+  attempt(() => writeFileSync(`/proc/${pid}/oom_score_adj`, '500'), undefined)
 }

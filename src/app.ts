@@ -23,7 +23,7 @@ import { unknownRoutes } from './http/plugins/unknown-routes.ts'
 import { onceIn } from './http/idempotency/idempotency.ts'
 import { publicText } from './http/errors/public-text.ts'
 import { collectionAccess } from './http/request/collections.ts'
-import { answerClientError, refuseExpectations } from './http/errors/raw-errors.ts'
+import { answerClientError } from './http/errors/raw-errors.ts'
 import { adminIndexJobsRoutes } from './http/routes/admin/index-jobs.ts'
 import { adminIndexRoutes, adminKeysRoutes, adminPassagesRoutes, adminSnapshotsRoutes } from './http/routes/admin/index.ts'
 import { answerRoutes, searchRoutes } from './http/routes/answer.ts'
@@ -142,7 +142,6 @@ function createServer(config: Config, logger: Logger, origins: readonly string[]
     .withTypeProvider<TypeBoxTypeProvider>()
   // JSON is the only accepted text; others are rejected like any other type.
   app.removeContentTypeParser('text/plain')
-  refuseExpectations(app.server)
   return app
 }
 

@@ -22,11 +22,13 @@ const PATH_SETTINGS = [
   'READER_DIR',
   'RETRIEVER_CHECKPOINT',
   'RETRIEVER_DIR',
+  'RERANKER_DIR',
   'INDEX_DIR',
   'CORPUS',
   'DEMONSTRATIONS',
   'KEYS_DIR',
 ] as const
+const OPTIONAL_PATHS = ['DATA_DIR', 'IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'FEEDBACK', 'MIRROR_DIR'] as const
 
 /**
  * Reads the settings.
@@ -60,9 +62,8 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
   checkProxies(config.TRUST_PROXY)
   checkUrls(config)
   checkLists(config)
-  // A key published in an example.
-  if (config.ADMIN_KEY !== undefined && PLACEHOLDER.test(config.ADMIN_KEY))
-    throw refused('ADMIN_KEY', 'is a placeholder from an example: set a random key of your own (openssl rand -base64 32)')
+  checkAdminKey(config.ADMIN_KEY)
+  checkPaths(config)
   checkOcr(config)
   if (config.PROVIDER === 'cuda' && config.ROLE !== 'indexer' && config.READER_CHECKPOINT !== '' && !runsOnCuda('cepe', config.DTYPE))
     throw refused('DTYPE', `is ${config.DTYPE}, whose operators CUDA leaves to the CPU: set f16 or f16-int4, or CEPE_PROVIDER=cpu`)
@@ -76,12 +77,33 @@ export function loadConfig(overrides: Partial<Record<keyof Config, unknown>> = {
     const folder = config[name]
     if (folder !== '') config[name] = storeOf(folder).resolve(defaultPaths.has(name) ? packageRoot() : '.', folder)
   }
-  for (const name of ['DATA_DIR', 'IMPORT_DIR', 'JOBS_DIR', 'STATE_DIR', 'CALIBRATION', 'FEEDBACK', 'MIRROR_DIR'] as const) {
+  for (const name of OPTIONAL_PATHS) {
     const folder = config[name]
     if (folder && !storeOf(folder).keepsFiles) throw refused(name, `must be a folder (got ${JSON.stringify(folder)})`)
     if (folder) config[name] = path.resolve(folder)
   }
   return config
+}
+
+/** @throws config_invalid for a key that no client can send, or everyone knows */
+function checkAdminKey(key = ''): void {
+  // Clients and servers remove white space at the ends of a header, and differ in how they encode other letters.
+  if (!/^[ -~]*$/.test(key) || /^[\s"']|[\s"']$/.test(key))
+    throw refused(
+      'ADMIN_KEY',
+      'must be of ASCII letters, digits and marks, without white space or quotes at its ends (the value is not shown)',
+    )
+  if (PLACEHOLDER.test(key))
+    throw refused('ADMIN_KEY', 'is a placeholder from an example: set a random key of your own (openssl rand -base64 32)')
+}
+
+/** Only shells expand paths and remove quotes: files of variables may not. @throws config_invalid where a folder of another name would be used */
+function checkPaths(config: Config): void {
+  for (const name of [...PATH_SETTINGS, ...OPTIONAL_PATHS, 'FURTHER_RETRIEVERS'] as const) {
+    const { [name]: given = '' } = config
+    if (/(?:^|,\s*)[~$"']|^\s|\s$/.test(given))
+      throw refused(name, `must be a path in full, without ~, variables, quotes and white space at its ends (got ${JSON.stringify(given)})`)
+  }
 }
 
 /** @throws config_invalid naming the packages that are not installed */
@@ -247,7 +269,8 @@ const LISTS = {
 function checkLists(config: Config): void {
   for (const name of ['CORS_ORIGINS', 'ALLOWED_HOSTS', 'FETCH'] as const)
     for (const part of listed(config[name]))
-      if (!LISTS[name].isValid(part)) throw refused(name, `must be a list of ${LISTS[name].form} (got ${JSON.stringify(part)})`)
+      if (part.includes('*') || !LISTS[name].isValid(part))
+        throw refused(name, `must be a list of ${LISTS[name].form}, without wildcards (got ${JSON.stringify(part)})`)
 }
 
 /** @throws config_invalid for an invalid address */

@@ -95,6 +95,8 @@ t.test('what is wrong is named, and refused rather than bent into something else
     [{ CEPE_TABLE: '../x' }, /CEPE_TABLE must be 1 to 64 letters, digits, .* a letter first/],
     [{ CEPE_TRUST_PROXY: 'true' }, /CEPE_TRUST_PROXY must be a number of proxies, or a list/],
     [{ CEPE_TRUST_PROXY: '10.0.0.0/33' }, /CEPE_TRUST_PROXY/],
+    [{ CEPE_FETCH: '*.a.example' }, /CEPE_FETCH must be a list of hosts as[^]*, without wildcards \(got "\*\.a\.example"\)/],
+    [{ CEPE_CORS_ORIGINS: 'https://*.a.example' }, /CEPE_CORS_ORIGINS must be a list of origins[^]*, without wildcards/],
     [{ CEPE_ALLOWED_HOSTS: 'a.example:8080' }, /CEPE_ALLOWED_HOSTS must be a list of host names, without scheme and port/],
     [{ CEPE_ALLOWED_HOSTS: 'a.example, https://b.example' }, /CEPE_ALLOWED_HOSTS/],
   ]
@@ -206,6 +208,35 @@ t.test('an index in an object store: what it needs is asked for, and no key is s
       t.notMatch(String(error), /hunter2|an-access-key/)
     }
   }
+  t.end()
+})
+
+t.test('a path that only a shell would expand is refused: a folder of that name would be used', (t) => {
+  const paths = ['~/index', '$HOME/index', '"/srv/index"', "'/srv/index'", '/srv/index\n', ' /srv/index']
+  for (const name of ['INDEX_DIR', 'READER_DIR', 'RERANKER_DIR', 'IMPORT_DIR', 'DATA_DIR', 'CORPUS', 'FEEDBACK', 'FURTHER_RETRIEVERS'])
+    for (const given of paths) {
+      const message = `Setting CEPE_${name} must be a path in full, without ~, variables, quotes and white space at its ends (got ${JSON.stringify(given)}).`
+      t.throws(() => loadConfig({}, { [`CEPE_${name}`]: given }), { code: 'config_invalid', field: `CEPE_${name}`, message }, name + given)
+    }
+  t.throws(() => loadConfig({}, { CEPE_FURTHER_RETRIEVERS: '/srv/a, ~/b' }), /CEPE_FURTHER_RETRIEVERS must be a path in full/)
+  for (const given of ['./~', '/srv/my index', '/srv/a~b$c', 'ä/ö'])
+    t.equal(loadConfig({}, { CEPE_INDEX_DIR: given }).INDEX_DIR, path.resolve(given), given)
+  t.end()
+})
+
+t.test('a key that no header can carry is refused: each request with it would be 401', (t) => {
+  for (const key of [
+    'a-key-of-this-test\n',
+    ' a-key-of-this-test',
+    '"a-key-of-this-test"',
+    'ein-schlüssel-für-alle',
+    'a-key-of\tthis-test',
+  ])
+    t.throws(() => loadConfig({}, { CEPE_ADMIN_KEY: key }), {
+      code: 'config_invalid',
+      field: 'CEPE_ADMIN_KEY',
+      message: /^Setting CEPE_ADMIN_KEY must be of ASCII letters[^]*\(the value is not shown\)\.$/,
+    })
   t.end()
 })
 

@@ -7,7 +7,7 @@ import { openService, type Services } from '../service/services.ts'
 import type { Log } from '../inference/log.ts'
 import type { Config } from '../settings.ts'
 import { ensureArtefacts } from '../service/setup.ts'
-import { cannotListen } from './address.ts'
+import { listen } from './address.ts'
 import { createProgress } from './program/progress.ts'
 
 /** Time limit for closing after running requests have finished; then the process exits. */
@@ -26,9 +26,7 @@ export function startService(config: Config) {
     const app = await buildApp(services, config, packageVersion(), logger)
     parts.add({ close: () => app.close() })
     await services.jobs.start()
-    const address = await app.listen({ host, port }).catch((error: unknown) => {
-      throw cannotListen(error, host, port)
-    })
+    const address = await listen(app, host, port)
     closeWithGrace({ delay: drainMs + HARD_END_MS, logger }, async ({ err }) => {
       if (err) logger.error(err)
       await shutDown(app, services, drainMs)

@@ -188,7 +188,7 @@ async function orderFiles(context: OrderContext, { files, options, table }: File
   })
 }
 
-/** Receives an upload into the folder of a new job. An interrupted or rejected one leaves nothing behind but the record of a failed job. */
+/** Makes a job in a folder that is new. An interrupted or rejected order leaves nothing behind but the record of a failed job. */
 async function receive(store: JobStore, work: (id: string, lease: Lock | undefined) => Promise<Job>): Promise<Job> {
   const id = await store.newId()
   const lease = await store.lease(id)
@@ -208,7 +208,7 @@ async function receive(store: JobStore, work: (id: string, lease: Lock | undefin
 
 async function order(context: OrderContext, source: Job['source'], options: JobOptions, target: Target = {}): Promise<Job> {
   await checkTarget(context, options, target.table)
-  return enqueue(context, newJobOf(context, await context.store.newId(), source, { options, ...target }))
+  return receive(context.store, (id, lease) => enqueue(context, newJobOf(context, id, source, { options, ...target }), lease))
 }
 
 function checkTarget({ parts: { index } }: OrderContext, { replace }: JobOptions, table = index.table): Promise<void> {
@@ -225,7 +225,6 @@ async function enqueue({ parts: { index }, store, queue }: OrderContext, job: Jo
   else
     await withWriterLock({ dir, table }, async () => {
       if ((await readAlias({ dir, table })) !== undefined) return watch()
-      await store.remove(id)
       throw unknownCollection(table)
     })
   await queue.enqueue(id, lease)

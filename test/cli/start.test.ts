@@ -104,3 +104,9 @@ await t.test('too few open files: one line that says how many it takes', { skip:
     )
   }
 })
+
+await t.test('too little memory: one line that says which limit', { skip: noProc }, async (t) => {
+  const command = 'ulimit -v 6000000 && exec "$0" "$1" serve --port 0'
+  const child = spawn('/bin/sh', ['-c', command, process.execPath, CLI], { env: tinyService(t.testdir()) })
+  t.match(await finished(child), { code: 1, stderr: /^cepe: The process has no memory left: raise its limit \(ulimit -v;[^\n]*\n$/ })
+})

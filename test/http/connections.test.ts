@@ -22,7 +22,9 @@ async function limited(t: Test, descriptors: number, own: Readonly<Record<string
 
 /** Connections of one address that send nothing. */
 async function idle(t: Test, { url }: RunningServer, count: number, from: string): Promise<Socket[]> {
-  const sockets = Array.from({ length: count }, () => connect({ host: '127.0.0.1', port: Number(new URL(url).port), localAddress: from }))
+  const { hostname, port } = new URL(url)
+  const host = hostname.replaceAll(/[[\]]/g, '')
+  const sockets = Array.from({ length: count }, () => connect({ host, port: Number(port), localAddress: from }))
   t.teardown(() => sockets.forEach((socket) => socket.destroy()))
   for (const socket of sockets) socket.on('error', () => undefined)
   await Promise.all(sockets.map((socket) => once(socket, 'connect')))
@@ -87,5 +89,39 @@ t.test('connections never take the descriptors that the index needs', async (t) 
   )
   t.equal(await status(server, '/healthz', '127.0.0.1'), 200)
   t.match(server.stdout(), /At most 150 connections are open at a time, half of the descriptors/)
+  t.equal(await server.stop(), 0)
+})
+
+/** A machine whose `localhost` has addresses of both families, whatever its hosts file holds. */
+const BOTH = `data:text/javascript,${encodeURIComponent(`
+  import dns from 'node:dns'
+  import { syncBuiltinESMExports } from 'node:module'
+  const both = [{ address: '::1', family: 6 }, { address: '127.0.0.1', family: 4 }]
+  const { lookup } = dns
+  dns.lookup = (name, ...rest) => {
+    if (name !== 'localhost') return lookup(name, ...rest)
+    const [options, done] = [rest[0], rest.at(-1)]
+    return options.all ? done(null, both) : done(null, '::1', 6)
+  }
+  dns.promises.lookup = async () => both
+  syncBuiltinESMExports()
+`)}`
+
+t.test('bounds, errors and shutdown are the same at each address of localhost', async (t) => {
+  const own = { CEPE_HOST: 'localhost', CEPE_MAX_CONNECTIONS: '40', NODE_OPTIONS: `--import=${BOTH}` }
+  const server = await limited(t, 4096, own)
+  for (const address of ['127.0.0.1', '::1']) {
+    const here = { ...server, url: `http://${address.includes(':') ? `[${address}]` : address}:${new URL(server.url).port}` }
+    t.match(
+      await text(here, `/${'y'.repeat(20_000)}`, address),
+      /"code":"headers_too_large"/,
+      `${address}: an error has the documented body`,
+    )
+    const sockets = await idle(t, here, 30, address)
+    t.equal(await status(here, '/v1/models', address), 503, `${address}: connections are bounded`)
+    t.equal(await status(here, '/healthz', address), 200)
+    for (const socket of sockets) socket.destroy()
+  }
+  await idle(t, server, 1, '::1')
   t.equal(await server.stop(), 0)
 })

@@ -1,8 +1,10 @@
+import { readdir } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import t from 'tap'
 import { startServer } from '../helpers/cli.ts'
 import { tinyShared } from '../helpers/service-settings.ts'
+import { until } from '../helpers/until.ts'
 import { tempDir } from '../index/helpers.ts'
 
 const KEY = 'an admin key of a test'
@@ -61,4 +63,44 @@ t.test('a client that asks for it receives the response, then the end of the con
     socket.write(Buffer.alloc(2_000_000, 'a'))
     t.match(await received, /^HTTP\/1\.1 404 [^]*"not_found"/, what)
   }
+})
+
+t.test('a client that does not close its end holds no connection after the response', async (t) => {
+  const server = await startServer(tinyShared(await tempDir(t)))
+  t.teardown(() => server.stop('SIGKILL'))
+  const open = async () => (await readdir(`/proc/${server.pid}/fd`).catch(() => [])).length
+  const before = await open()
+  const sockets = Array.from({ length: 20 }, () => connect({ port: Number(new URL(server.url).port), allowHalfOpen: true }))
+  t.teardown(() => sockets.forEach((socket) => socket.destroy()))
+  const received = sockets.map((socket) => text(socket))
+  for (const socket of sockets) {
+    socket.write('POST /none HTTP/1.1\r\nConnection: close\r\nHost: 127.0.0.1\r\nContent-Length: 100000\r\n\r\n')
+    setTimeout(() => socket.write(Buffer.alloc(100_000, 'a')), 100)
+  }
+  for (const answer of await Promise.all(received)) t.match(answer, /^HTTP\/1\.1 404 /)
+  await until(async () => (await open()) <= before)
+})
+
+/** Refused before the framework has a request, with the body that follows. */
+const MALFORMED: readonly (readonly [what: string, head: string, status: number, code: string])[] = [
+  ['headers that are too large', `Content-Length: 3000000\r\nX: ${'y'.repeat(20_000)}\r\n`, 431, 'headers_too_large'],
+  ['a length that is no number', 'Content-Length: 3M\r\n', 400, 'invalid_request'],
+  ['chunks without sizes', 'Transfer-Encoding: chunked\r\n', 400, 'invalid_request'],
+  ['an expectation that is not known', 'Content-Length: 3000000\r\nExpect: a-miracle\r\nConnection: close\r\n', 417, 'expectation_failed'],
+]
+
+t.test('a client that is still sending a request that cannot be read receives the response, then the end of the connection', async (t) => {
+  const server = await startServer(tinyShared(await tempDir(t)))
+  t.teardown(() => server.stop('SIGKILL'))
+  for (const [what, head, status, code] of MALFORMED)
+    for (let i = 0; i < 4; i++) {
+      const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+      // In pieces, of which each is read after the response.
+      for (const piece of [
+        `POST /v1/answer HTTP/1.1\r\nHost: 127.0.0.1\r\n${head}\r\n`,
+        ...Array<Buffer>(30).fill(Buffer.alloc(100_000, 'z')),
+      ])
+        socket.write(piece)
+      t.match(await text(socket), new RegExp(`^HTTP/1\\.1 ${status} [^]*"code":"${code}"`), what)
+    }
 })

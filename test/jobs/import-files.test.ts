@@ -1,4 +1,4 @@
-import { mkdir, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { buildApp } from '../../src/app.ts'
@@ -9,7 +9,7 @@ import { passageLinks } from '../../src/service/storage.ts'
 import { makeZip } from '../fixtures/zip.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
-import { tempDir } from '../index/helpers.ts'
+import { embedText, tempDir } from '../index/helpers.ts'
 import { embedderOf, withJobs } from './helpers.ts'
 
 const KEY = 'a-key-for-tests-only'
@@ -140,4 +140,29 @@ await t.test('links of evidence: to the page of a PDF, and none for what is no f
   const placement = { contextOf: [-1], inDecoder: [true], contextTokenCounts: [] }
   t.match(await evidence([passage], placement, { fileOf: link }), [{ id: 'b', file: '/qa/v1/passages/b/file' }])
   t.notOk('file' in ((await evidence([passage], placement))[0] ?? {}))
+})
+
+await t.test('an order that is refused leaves no job, which would run later', async (t) => {
+  const dir = await tempDir(t)
+  const importDir = join(dir, 'import')
+  await mkdir(importDir)
+  await writeFile(join(importDir, 'lamps.md'), NOTE)
+  const { index, jobs } = await withJobs(t, dir, { importDir })
+  await index.upsert([{ id: 'own', title: '', text: 'kept' }], [embedText('kept')])
+  // In place of the folder of change logs, as on a disk that cannot be written to.
+  const changes = join(dir, 'index', 'passages.changes')
+  await rm(changes, { recursive: true, force: true })
+  await writeFile(changes, '')
+  const orders = [
+    () => jobs.addImport('.', { delete_missing: true }),
+    () => jobs.addImport('lamps.md', {}),
+    () => jobs.addPages({ urls: ['http://127.0.0.1:1/'], hosts: ['127.0.0.1:1'] }, {}),
+    () => jobs.addFolder(importDir, {}),
+    () => jobs.addFile(join(importDir, 'none.jsonl'), { encoding: 'none' }),
+  ]
+  for (const order of orders) await t.rejects(order())
+  t.same(await readdir(join(dir, 'index', 'jobs')).catch(() => []), [])
+  t.same(await jobs.list(), [])
+  await rm(changes)
+  t.match(await jobs.wait((await jobs.addImport('lamps.md', {})).id), { state: 'done' })
 })

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { Type, type Static, type TSchema } from 'typebox'
 import { Value } from 'typebox/value'
 import { CodedError, reasonOf } from '../../../base/errors.ts'
+import { endFirst } from '../../../base/process.ts'
 import { OCR_LIMITS, OCR_STARTS } from '../contract.ts'
 import { DOCUMENT_PROBLEMS, DocumentError, type DocumentProblem } from '../errors.ts'
 import type { DocumentPassages, ReadDocument } from '../schema.ts'
@@ -102,6 +103,7 @@ export class ReadingProcess {
     const { childFile } = this.#options
     const execArgv = [`--max-old-space-size=${HEAP_MB}`, ...permissionFlags(childFile)]
     const child = fork(childFile, { serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'], env: {}, execArgv })
+    endFirst(child)
     // The program may exit while the process is idle.
     child.unref()
     child.channel?.unref()

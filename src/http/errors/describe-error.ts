@@ -103,10 +103,13 @@ export function errorBody({ code, message, field }: Omit<Described, 'status'>, {
 export function errors(app: FastifyInstance, publicText: PublicText): void {
   app.decorate('publicText', publicText)
   app.setErrorHandler(errorSender())
-  // Required by HTTP/1.1; Node's own rejection has no body.
-  app.addHook('onRequest', (request, _reply, next) => {
-    const needed = request.raw.httpVersion === '1.1' && request.headers.host === undefined
-    next(needed ? new CodedError('invalid_request', 'The header Host is missing: HTTP/1.1 requires it.', { field: 'Host' }) : undefined)
+  // Node's own rejections of these headers have no body, and close the connection of a client that is still sending.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+  app.addHook('onRequest', ({ raw: { httpVersion, headers } }, _reply, next) => {
+    if (httpVersion === '1.1' && headers.host === undefined)
+      return next(new CodedError('invalid_request', 'The header Host is missing: HTTP/1.1 requires it.', { field: 'Host' }))
+    if (headers.expect === undefined || /\b100-continue\b/i.test(headers.expect)) return next()
+    next(new CodedError('expectation_failed', 'Unsupported Expect header: only 100-continue is supported.', { field: 'Expect' }))
   })
 }
 

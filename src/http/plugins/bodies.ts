@@ -45,7 +45,7 @@ export function bodyTimeout(app: FastifyInstance, { REQUEST_TIMEOUT_MS: bodyMs, 
     if (hasBody(request) && !raw.complete && reply.statusCode !== 408) {
       // A client that asked for it waits for the connection to close.
       if (!reply.raw.shouldKeepAlive)
-        reply.raw.once('finish', () => (raw.complete ? raw.socket.end() : raw.once('end', () => raw.socket.end())))
+        reply.raw.once('finish', () => (raw.complete ? raw.socket.destroySoon() : raw.once('end', () => raw.socket.destroySoon())))
       void reply.header('connection', 'keep-alive')
       raw.unpipe().resume()
     }

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { CodedError, messageOf } from '../../../base/errors.ts'
+import { endFirst } from '../../../base/process.ts'
 import type { Log } from '../log.ts'
 import type { PoolSettings } from './contract.ts'
 import { Vitals } from './vitals.ts'
@@ -97,6 +98,7 @@ export class Child {
       // This process's flags (--inspect) are not passed on.
       execArgv: [],
     })
+    endFirst(this.#process)
     this.vitals = new Vitals(this.#process.stdio[PULSE_FD])
     this.#log = log
     this.name = `${options.role} process ${this.#process.pid ?? '(not started)'}`
