@@ -1,5 +1,5 @@
 import { at, given } from '../../base/at.ts'
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../base/event-loop-turn.ts'
 import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './retrieve.ts'
 import type { Evidence, Extract } from './schema.ts'
@@ -22,12 +22,11 @@ export async function evidence(
   placement: ReadPlacement,
   { shares = [], answer = '', attended, fileOf }: EvidenceOptions = {},
 ): Promise<Evidence[]> {
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   const found: Evidence[] = []
   for (const [i, passage] of passages.entries()) {
     const { id, title, text, source, metadata, score } = passage
-    const pause = yieldToEventLoop()
-    if (pause) await pause
+    if (turn.isOver()) await turn.next()
     const context = at(placement.contextOf, i)
     const encoded = context >= 0
     const inDecoder = at(placement.inDecoder, i)

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
-import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../../base/event-loop-turn.ts'
 import { makeFolder, syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidIndex, reasonOf } from '../../../base/errors.ts'
 import { orAbsent, readRegular } from '../../../base/exists.ts'
@@ -64,7 +64,7 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
   const shards = shardFiles(files, shardRows)
   const report = lineFile(files.rejects)
   const counts = { read: 0, rejected: 0, accepted: 0 }
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
   const take = async (item: ReadItem): Promise<void> => {
     const { lines = 1 } = item
@@ -84,8 +84,7 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
   try {
     for await (const item of items) {
       signal?.throwIfAborted()
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) await pause
+      if (turn.isOver()) await turn.next()
       await take(item)
     }
     const laidOut = await shards.finish()
@@ -151,11 +150,10 @@ export async function readShard(folder: string, number: number, { shard_rows, sh
   })
   const expected = at(shard_rows, number)
   if (rows.length !== expected) throw refuse(`holds ${rows.length} of ${expected} planned passages`)
-  const yieldToEventLoop = eventLoopYielder(2)
+  const turn = eventLoopTurn(2)
   const digest = new RowsDigest()
   for (const { passage, hash } of rows) {
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
+    if (turn.isOver()) await turn.next()
     if (contentHash(passage) !== hash) throw refuse(`holds another passage "${passage.id}" than was planned`)
     digest.add(passage.id, hash)
   }
@@ -166,15 +164,14 @@ export async function readShard(folder: string, number: number, { shard_rows, sh
 async function parsedRows(path: string): Promise<PlannedRow[]> {
   const rows: PlannedRow[] = []
   // Short slices, so that the commit of the previous shard can proceed in between.
-  const yieldToEventLoop = eventLoopYielder(2)
+  const turn = eventLoopTurn(2)
   let rest = Buffer.alloc(0)
   for await (const chunk of fileBytes(path, READ_BYTES)) {
     const bytes = Buffer.concat([rest, chunk])
     const end = bytes.lastIndexOf(NEWLINE) + 1
     // Decoded at once and parsed without checks of each field: content hashes detect damage, and the line reader takes three times as long.
     for (const line of bytes.toString('utf8', 0, end).split('\n').slice(0, -1)) {
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) await pause
+      if (turn.isOver()) await turn.next()
       rows.push(plannedRow(JSON.parse(line) as PlannedLine))
     }
     rest = bytes.subarray(end)

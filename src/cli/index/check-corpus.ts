@@ -3,7 +3,7 @@ import path from 'node:path'
 import { CodedError, reasonOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { workFolder } from '../../../base/locks/scratch.ts'
-import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../../base/event-loop-turn.ts'
 import { tableBytes } from '../../../index/ingest/space.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
@@ -144,12 +144,11 @@ interface Checking {
 /** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, payload_too_large */
 async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking) {
   const notes = new ReadingNotes()
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   let [read, rejected, accepted, text] = [0, 0, 0, 0]
   let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
   for await (const item of notes.of(items)) {
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
+    if (turn.isOver()) await turn.next()
     await onItem?.(item)
     const { lines = 1 } = item
     if (item.line !== last.line || item.file !== last.file) read += lines
