@@ -52,10 +52,27 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   for (const file of [files.plan, files.rejects]) await rm(file, { force: true })
   await makeFolder(files.shards)
   const plan = await layOut(items, options)
-  checkCounts(plan, options)
+  const refusal = refusalOf(plan, options)
+  if (refusal !== undefined) throw refusal
   await syncPath(files.shards)
   await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
   return plan
+}
+
+/** Counts the lines and passages of a corpus. Passages of one document share its line. */
+export function corpusCounts() {
+  const counts = { read: 0, rejected: 0, accepted: 0 }
+  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
+  return {
+    counts,
+    add: (item: ReadItem): void => {
+      const { lines = 1 } = item
+      if (item.line !== last.line || item.file !== last.file) counts.read += lines
+      last = item
+      if ('reason' in item) counts.rejected += lines
+      else counts.accepted++
+    },
+  }
 }
 
 /** Writes every item to a shard or to the report. On an error, removes what was written. */
@@ -63,22 +80,15 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
   const files = jobFiles(folder)
   const shards = shardFiles(files, shardRows)
   const report = lineFile(files.rejects)
-  const counts = { read: 0, rejected: 0, accepted: 0 }
+  const { counts, add } = corpusCounts()
   const turn = eventLoopTurn()
-  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
   const take = async (item: ReadItem): Promise<void> => {
-    const { lines = 1 } = item
-    // Passages of one document share its line.
-    if (item.line !== last.line || item.file !== last.file) counts.read += lines
-    last = item
-    if ('reason' in item) {
-      counts.rejected += lines
-      await report.write(JSON.stringify(item))
-    } else {
+    if ('reason' in item) await report.write(JSON.stringify(item))
+    else {
       for (const warning of item.warnings ?? []) await report.write(JSON.stringify({ file: item.file, line: 0, warning }))
       await shards.write(item)
-      counts.accepted++
     }
+    add(item)
     if ((counts.read & 1023) === 0) onProgress?.({ ...counts })
   }
   try {
@@ -100,23 +110,25 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
   }
 }
 
-/** @throws corpus_invalid */
-function checkCounts({ read, rejected, accepted }: Plan, { maxRejectedShare, unit = 'lines' }: PlanOptions): void {
-  const refuse = (field: string, ofLines: string, ofFiles: string): never => {
-    throw invalidCorpus(field, unit === 'files' ? ofFiles : ofLines)
-  }
+/** Why a corpus is not taken, by its counts; undefined if it is. */
+export function refusalOf(
+  { read, rejected, accepted }: Pick<Plan, 'read' | 'rejected' | 'accepted'>,
+  { maxRejectedShare, unit = 'lines' }: Pick<PlanOptions, 'maxRejectedShare' | 'unit'>,
+): CodedError | undefined {
+  const refusal = (field: string, ofLines: string, ofFiles: string) => invalidCorpus(field, unit === 'files' ? ofFiles : ofLines)
   if (accepted === 0)
-    refuse(
+    return refusal(
       'rejected',
       `No line of ${read} was accepted; the report names the reasons.`,
       read === 0 ? 'There are no files. This job changed nothing.' : `No file of ${read} could be read; the report names the reasons.`,
     )
   if (rejected > read * maxRejectedShare)
-    refuse(
+    return refusal(
       'max_rejected_share',
       `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, and fix the file or allow more (max_rejected_share or --max-rejected, without strict). This job indexed nothing.`,
       `${rejected} of ${read} files were left out, more than allowed: see the report, and leave these out or allow more (max_rejected_share or --max-rejected, without strict). This job indexed nothing.`,
     )
+  return undefined
 }
 
 /** Reads the plan; undefined if planning did not complete. */
