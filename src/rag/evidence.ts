@@ -48,6 +48,22 @@ export async function evidence(
   return found
 }
 
+/** The passages that were read, most attended first; those of the prompt, whose attention is not measured, follow by rank. */
+export function mostAttended(evidence: readonly Evidence[]): Evidence[] {
+  return evidence.filter(({ role }) => role !== 'unused').sort((a, b) => (b.attention ?? -1) - (a.attention ?? -1))
+}
+
+/** The passages to cite for an answer: of those that were read, the first that contain it, else the most attended. */
+export function cited(evidence: readonly Evidence[], most: { readonly saying: number; readonly attended: number }): Evidence[] {
+  const saying = evidence.filter(({ role, highlights }) => role !== 'unused' && highlights.length > 0)
+  return saying.length > 0 ? saying.slice(0, most.saying) : mostAttended(evidence).slice(0, most.attended)
+}
+
+/** The title of a passage, or its id. */
+export function titleOf({ title, id }: Pick<Evidence, 'title' | 'id'>): string {
+  return title.trim() === '' ? id : title
+}
+
 /** Limits: passages searched, best first; sentences of each; characters of a sentence. */
 const MOST_PASSAGES = 5
 const MOST_SENTENCES = 60
