@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { lchown, link, mkdir, open, readdir, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { lchown, link, mkdir, open, rename, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { onCode, osCode } from './errors.ts'
 import { notRegular, orAbsent } from './exists.ts'
 import { inFolder } from './failures.ts'
+import { processTag, removeStaleFiles } from './process-tag.ts'
 
 /**
  * Creates a folder and its parents; idempotent. Node's own recursive mkdir loops forever in a file system that returns ENOENT for a folder
@@ -41,21 +42,10 @@ export async function syncPath(path: string): Promise<void> {
   await handle?.sync()
 }
 
-/** Temporary files of `writeFileDurably`, and the age at which the process that wrote one was certainly killed. */
-const TEMPORARY = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/
-const ABANDONED_MS = 3_600_000
-/** Folders that this process has looked through. */
+/** Temporary files of `writeFileDurably`, with the tag of their process. */
+const TEMPORARY = /\.([0-9a-f]{16}-\d+-\d*)\.[0-9a-f-]{36}\.tmp$/
+/** Folders from which this process has removed the temporary files of killed ones. */
 const swept = new Set<string>()
-
-/** Removes the temporary files of killed processes from a folder, once per process. */
-async function sweep(folder: string): Promise<void> {
-  if (swept.has(folder)) return
-  swept.add(folder)
-  for (const name of (await readdir(folder)).filter((name) => TEMPORARY.test(name))) {
-    const { mtimeMs } = await stat(join(folder, name))
-    if (Date.now() - mtimeMs > ABANDONED_MS) await rm(join(folder, name))
-  }
-}
 
 /**
  * Writes a file atomically and durably: temporary file, fsync, rename, fsync of the folder.
@@ -67,8 +57,9 @@ export async function writeFileDurably(
   content: string | Uint8Array,
   { mode = 0o666, exclusive = false }: { readonly mode?: number; readonly exclusive?: boolean } = {},
 ): Promise<void> {
-  const aside = `${path}.${randomUUID()}.tmp`
-  await makeFolder(dirname(path))
+  const folder = dirname(path)
+  const aside = `${path}.${await processTag()}.${randomUUID()}.tmp`
+  await makeFolder(folder)
   try {
     await writeFile(aside, content, { mode, flag: 'wx', flush: true })
     await ownAsFolder(aside)
@@ -78,10 +69,12 @@ export async function writeFileDurably(
     } else await rename(aside, path)
   } catch (error) {
     await rm(aside, { force: true })
-    inFolder(dirname(path))(error)
+    inFolder(folder)(error)
   }
-  await syncPath(dirname(path))
-  await sweep(dirname(path)).catch(() => undefined)
+  await syncPath(folder)
+  if (swept.has(folder)) return
+  swept.add(folder)
+  await removeStaleFiles(folder, (name) => TEMPORARY.exec(name)?.[1]).catch(() => undefined)
 }
 
 const NEWLINE = 10

@@ -4,7 +4,7 @@ import { createReadStream } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { orAbsent, requireRegular } from './exists.ts'
-import { eventLoopYielder } from './yield-to-event-loop.ts'
+import { eventLoopTurn } from './event-loop-turn.ts'
 
 /**
  * Paths of all files in a folder and below it, unordered. Skips files that are removed during the walk, and only those: Node's own
@@ -92,7 +92,7 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
   let held: Buffer[] = []
   let heldBytes = 0
   let line = 1
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   const finish = (last: Buffer): Line | BadLine => {
     const total = heldBytes + last.length
     const at = line++
@@ -106,8 +106,7 @@ export async function* readLines(bytes: AsyncIterable<Buffer>, maxBytes: number)
   for await (const chunk of bytes) {
     let from = 0
     for (let to = chunk.indexOf(NEWLINE); to >= 0; to = chunk.indexOf(NEWLINE, from)) {
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) await pause
+      if (turn.isOver()) await turn.next()
       yield finish(chunk.subarray(from, to))
       from = to + 1
     }

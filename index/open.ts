@@ -11,9 +11,10 @@ import { appendChange, watchingJobs } from './writers/change-log.ts'
 import { pinForReading } from './versions/read-pins.ts'
 import { openStored } from './versions/recover.ts'
 import { changeRows, COALESCE_FILES, withSmallFiles } from './write/change-rows.ts'
-import { packVectors, type Rows } from './table/rows.ts'
+import { packVectors, stringsIn, type Rows } from './table/rows.ts'
+import { sampleRows } from './table/sample.ts'
 import { deleteRows, deleteWhere, idsWhere, storedRows } from './table/write.ts'
-import { countSources, exportPassages, listPassages, type ListOptions, sampleTitles } from './search/list.ts'
+import { countSources, exportPassages, listPassages, type ListOptions } from './search/list.ts'
 import { ModelChangedError, type Models, type Passage, type SearchFilter, type TableLocation } from './contract.ts'
 import { withWriterLock } from './writers/locks.ts'
 import { infoOf, versionOf, viewOf } from './view.ts'
@@ -93,7 +94,7 @@ function lanceIndex({ location, model, furtherModels, connection, live, compacti
     check: () => reading(() => live.check()),
     count: (filter) => read(async ({ table }) => table.countRows(sqlFilter(filter))),
     list,
-    titles: (count) => read(({ table }) => sampleTitles(table, count)),
+    titles: (count) => read(async ({ table }) => stringsIn(await sampleRows(table, count, ['title']), 'title')),
     sources: () => read(({ table }) => countSources(table)),
     version: () => read(({ table }) => versionOf(name, table)),
     info: () => read((found) => infoOf(name, found)),

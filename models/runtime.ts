@@ -1,4 +1,4 @@
-import '../base/no-telemetry.ts'
+import './no-telemetry.ts'
 import { InferenceSession, Tensor, env } from 'onnxruntime-node'
 
 /**

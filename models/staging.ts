@@ -1,11 +1,9 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { takeLock, whileHeld } from '../base/locks/lock.ts'
 import { makeFolder } from '../base/durable.ts'
 import { onCode } from '../base/errors.ts'
 import { exists, orAbsent } from '../base/exists.ts'
-import { staleFiles, removeStaleFiles } from '../base/locks/stale-files.ts'
-import { processTag } from '../base/locks/process.ts'
+import { processTag, removeStaleFiles, staleFiles } from '../base/process-tag.ts'
 import { inFolder } from '../base/failures.ts'
 import { unsupported } from './errors.ts'
 import { MANIFEST_FILE } from './manifest.ts'
@@ -80,12 +78,4 @@ export async function fillFolder<T>(folder: string, fill: (staging: string) => P
     await rm(staging, { recursive: true, force: true })
     return inFolder(dirname(outDir))(error)
   }
-}
-
-/** Folder of the lock in a folder that a later process completes. */
-export const LOCK = '.lock'
-
-/** Makes a folder and fills it while no other process does. @returns undefined if one does */
-export function whileAlone<T>(folder: string, fill: () => Promise<T>): Promise<T | undefined> {
-  return whileHeld(takeLock(join(folder, LOCK), 0), fill)
 }

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { link, open, readdir, rm, stat, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { forwardJump } from './clock.ts'
+import { forwardJump } from '../clock.ts'
 import { CodedError, osCode } from '../errors.ts'
 import { orAbsent } from '../exists.ts'
 import { lockWaitReporter } from './lock-wait.ts'
-import { processTag, stateOf } from './process.ts'
+import { processTag, stateOf } from '../process-tag.ts'
 import { makeFolder } from '../durable.ts'
 
 /** A holder on another machine or in another container is considered dead after this time without a heartbeat. */

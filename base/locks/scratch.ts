@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { invalidConfig } from '../errors.ts'
 import { temporaryFolder } from '../files.ts'
-import { staleFiles } from './stale-files.ts'
-import { processTag } from './process.ts'
+import { processTag, staleFiles } from '../process-tag.ts'
 
 /** Prefix of a process's temporary folder, before its tag. */
 const PREFIX = 'cepe-qa.'

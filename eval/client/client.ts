@@ -1,19 +1,14 @@
 import { Type, type Static } from 'typebox'
-import { MODES } from '../../src/text/plan.ts'
+import { ReaderDefaultsSchema } from '../../src/rag/calibration.ts'
 import type { AnswerRequest, AnswerResponse, SearchRequest, SearchResponse } from '../../src/rag/schema.ts'
-import { CHAT_TEMPLATES } from '../../src/text/chat-template.ts'
+
+const { properties: defaults } = ReaderDefaultsSchema
 
 /** How a service answers a request that names nothing but the question. Earlier runs do not record the last five. */
 export const ServiceDefaultsSchema = Type.Object({
-  mode: Type.Enum([...MODES]),
-  k: Type.Integer(),
-  k_decoder: Type.Integer(),
-  demonstrations: Type.Integer(),
-  context_tokens: Type.Integer(),
-  max_new_tokens: Type.Integer(),
-  chat_template: Type.Optional(Type.Enum([...CHAT_TEMPLATES])),
-  instruction: Type.Optional(Type.String()),
-  focus: Type.Optional(Type.Literal(true)),
+  ...defaults,
+  chat_template: Type.Optional(defaults.chat_template),
+  instruction: Type.Optional(defaults.instruction),
   weights: Type.Optional(Type.String({ description: 'Digest of weights and tokenizer.' })),
   calibration: Type.Optional(Type.String({ description: 'When it was fitted; absent without one.' })),
 })

@@ -6,7 +6,7 @@ import { CodedError } from '../../base/errors.ts'
 import type { Admission } from '../../src/inference/contract.ts'
 import { answerQuestion } from '../../src/rag/answer.ts'
 import type { AnswerServices } from '../../src/rag/pipeline.ts'
-import { defaultPrompt } from '../../src/rag/resolve-request.ts'
+import { readerDefaults } from '../../src/rag/resolve-request.ts'
 import { search } from '../../src/rag/search.ts'
 import { answerDefaults } from '../../src/service/models.ts'
 import { openService, type Services } from '../../src/service/services.ts'
@@ -22,10 +22,8 @@ export function servicesClient(started: Pick<Services, 'answering' | 'close'>): 
   const services: AnswerServices = { ...started.answering, admission: OPEN }
   const { calibration } = services
   const { manifest } = services.reader
-  const prompt = defaultPrompt(manifest, services.demonstrations, services.chatTemplate)
   const defaults = {
-    ...manifest.qa_defaults,
-    ...prompt,
+    ...readerDefaults(manifest, services.demonstrations, services.chatTemplate),
     weights: weightsOf(manifest),
     ...(calibration && { calibration: calibration.fitted_at }),
   }

@@ -1,24 +1,13 @@
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { parseJson } from '../../base/json.ts'
-import { declared, PARQUET_PARSERS as parsers } from '../../index/read/formats/parquet.ts'
-import { boundedCompressors, MAX_READ_BYTES } from '../../index/read/formats/parquet-bounds.ts'
+import { declared, openParquet, parquetRows } from '../../index/read/formats/parquet.ts'
 import type { RawRecord } from './question-set.ts'
 
 /** Rows of a Parquet file, including nested columns; one row group is in memory at a time. */
 export async function* parquetRecords(file: string): AsyncGenerator<RawRecord> {
-  const buffer = await asyncBufferFromFile(file)
-  const metadata = await parquetMetadataAsync(buffer)
-  const schema = parquetSchema(metadata)
-  let rowStart = 0
-  for (const { num_rows: count } of metadata.row_groups) {
-    const rowEnd = rowStart + Number(count)
-    const compressors = boundedCompressors(MAX_READ_BYTES)
-    const rows = await parquetReadObjects({ file: buffer, metadata, rowStart, rowEnd, compressors, parsers })
-    for (const [i, row] of rows.entries()) yield { at: `row ${rowStart + i + 1}`, value: withNumbers(declared(row, schema)) }
-    rowStart = rowEnd
-  }
+  const parquet = await openParquet(file)
+  for await (const [number, row] of parquetRows(parquet)) yield { at: `row ${number}`, value: withNumbers(declared(row, parquet.schema)) }
 }
 
 /** Converts 64-bit integers to numbers, or beyond 2^53, as of ids that are hashes, to their digits. */
@@ -37,7 +26,7 @@ const isDatasetInfo = Compile(
 
 /** Class names of a numbered column, as Hugging Face's `datasets` writes them; undefined if there are none. @throws if it is no Parquet file */
 export async function classNames(file: string, column: string): Promise<readonly string[] | undefined> {
-  const { key_value_metadata: entries } = await parquetMetadataAsync(await asyncBufferFromFile(file))
-  const info = parseJson(entries?.find(({ key }) => key === 'huggingface')?.value ?? '')
+  const { metadata } = await openParquet(file)
+  const info = parseJson(metadata.key_value_metadata?.find(({ key }) => key === 'huggingface')?.value ?? '')
   return isDatasetInfo.Check(info) ? info.info.features[column]?.names : undefined
 }

@@ -1,10 +1,9 @@
-import { createReadStream } from 'node:fs'
 import path from 'node:path'
 import { pipeline, Readable } from 'node:stream'
 import { CodedError, messageOf } from '../../base/errors.ts'
-import { headOf, readLines, sha256OfFile } from '../../base/files.ts'
+import { fileBytes, headOf, readLines, sha256OfFile } from '../../base/files.ts'
 import { halfPairIn, parseJson } from '../../base/json.ts'
-import { gunzip } from '../../index/read/expand.ts'
+import { expanded } from '../../index/read/expand.ts'
 import { isParquet } from '../../index/read/sniff.ts'
 import { readArrayElements } from '../../index/read/formats/json-array.ts'
 import { ProblemLog, type RawRecord, type ReadFile } from './question-set.ts'
@@ -12,10 +11,9 @@ import { ProblemLog, type RawRecord, type ReadFile } from './question-set.ts'
 /** TriviaQA's files hold their questions under this key. */
 const TRIVIAQA_KEY = 'Data'
 
-/** The file's bytes in pieces; `.gz` is unpacked, within the bounds of the index's reader. */
+/** The file's bytes in pieces, expanded within the bounds of the index's reader. */
 function bytesOf(file: string): Readable {
-  const source = createReadStream(file)
-  return file.endsWith('.gz') ? Readable.from(gunzip(source), { objectMode: false }) : source
+  return Readable.from(expanded(fileBytes(file)), { objectMode: false })
 }
 
 /** A file as a run's manifest names it. */

@@ -63,7 +63,6 @@ export async function removeStale(location: TableLocation, knownJobs: FindJobs, 
   const isNamed = live !== undefined && (await hasVersion(tableFolder(dir, live)))
   const ofEnded = watched.filter((job) => !going.has(job)).map((job) => ({ job, storedAs: storedName(table, job) }))
   const retiring = (await aliasAge(location)) < RETIRE_MS
-  for (const name of await files.list(dir)) if (name.startsWith(`${table}.alias.json.`)) await drop(within(dir, name))
   for (const storedAs of await replacedNames(location, going)) {
     if (!isNamed && !ofEnded.some((ended) => ended.storedAs === storedAs)) continue
     if (retiring || (await hasReadPins({ dir, storedAs }))) isLeft = true

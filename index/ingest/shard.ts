@@ -1,5 +1,5 @@
 import { at } from '../../base/at.ts'
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../base/event-loop-turn.ts'
 import { chunks, sqlIn, storedRows } from '../table/write.ts'
 import { CONTENT_OF_HASH, contentPart } from '../hash.ts'
 import type { Table } from '../table/lance.ts'
@@ -111,10 +111,9 @@ export async function embedRows(
   { embed, signal, onEmbedded }: Pick<JobRun, 'embed' | 'signal'> & { readonly onEmbedded?: (count: number) => void },
 ): Promise<void> {
   const byLength = rows.map((row) => ({ row, text: passageText(at(planned, row).passage) })).sort((a, b) => b.text.length - a.text.length)
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   for (const some of chunks(byLength, TEXTS_PER_CALL)) {
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
+    if (turn.isOver()) await turn.next()
     signal.throwIfAborted()
     const texts = some.map(({ text }) => text)
     const vectors = await embed(texts, signal)

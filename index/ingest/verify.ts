@@ -1,4 +1,4 @@
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../base/event-loop-turn.ts'
 import { type CodedError, invalidIndex } from '../../base/errors.ts'
 import { halvesFinite } from '../../base/binary16.ts'
 import { RowsDigest } from '../hash.ts'
@@ -21,12 +21,11 @@ export async function verifyTable(
   const ids = new IdSet()
   const digest = new RowsDigest()
   let rows = 0
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   for await (const batch of table.query().select(['id', 'hash', 'vector'])) {
     signal.throwIfAborted()
     for (const { id, hash } of soundRows(table, batch)) {
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) await pause
+      if (turn.isOver()) await turn.next()
       ids.add(id)
       digest.add(id, hash)
     }

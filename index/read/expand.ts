@@ -2,22 +2,29 @@ import { pipeline, Readable, type Transform } from 'node:stream'
 import zlib from 'node:zlib'
 import { CodedError, invalidCorpus, reasonOf } from '../../base/errors.ts'
 import { RATIO_FROM, READ_LIMITS } from './contract.ts'
+import { isGzip, isZstd, peek } from './sniff.ts'
+
+/** Expands a stream that is compressed by gzip or Zstandard, as its first bytes tell. @throws as `gunzip` and `unzstd` */
+export async function* expanded(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const { head, all } = await peek(bytes, 4)
+  yield* isGzip(head) ? gunzip(all) : isZstd(head) ? unzstd(all) : all
+}
 
 /** Expands a gzip stream. @throws payload_too_large above the limits, corpus_invalid for a damaged or cut-off stream. */
-export function gunzip(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  return expanded(bytes, zlib.createGunzip(), 'gzip')
+function gunzip(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  return decompressed(bytes, zlib.createGunzip(), 'gzip')
 }
 
 /** Expands a Zstandard stream; needs Node.js 22.15 or newer. @throws as `gunzip`, and corpus_invalid on older versions */
-export function unzstd(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+function unzstd(bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   // Older versions lack the function, whatever the types state.
   const { createZstdDecompress: create } = zlib as Partial<typeof zlib>
   const message = `The file is compressed with zstd, which Node.js ${process.version} does not read: unpack it, compress it with gzip, or run Node.js 22.15 or newer.`
   if (create === undefined) throw invalidCorpus('file', message)
-  return expanded(bytes, create(), 'zstd')
+  return decompressed(bytes, create(), 'zstd')
 }
 
-async function* expanded(bytes: AsyncIterable<Buffer>, decoder: Transform, kind: 'gzip' | 'zstd'): AsyncGenerator<Buffer> {
+async function* decompressed(bytes: AsyncIterable<Buffer>, decoder: Transform, kind: 'gzip' | 'zstd'): AsyncGenerator<Buffer> {
   const { expandedBytes, expansionRatio } = READ_LIMITS
   let read = 0
   let sourceError: unknown

@@ -3,11 +3,11 @@ import { IdSet } from '../id-set.ts'
 import { readCsv } from './formats/csv.ts'
 import { readArrayElements } from './formats/json-array.ts'
 import { splitDocument } from './units.ts'
-import { gunzip, unzstd } from './expand.ts'
+import { expanded } from './expand.ts'
 import { readJsonl } from './formats/jsonl.ts'
 import { readParquet } from './formats/parquet.ts'
 import { rowIds } from './row-ids.ts'
-import { foreignKind, guessText, isGzip, isParquet, isZstd, listInObject, peek, resumed } from './sniff.ts'
+import { foreignKind, guessText, isGzip, isParquet, listInObject, peek, resumed } from './sniff.ts'
 import { readTsv } from './formats/tsv.ts'
 import { READ_LIMITS, type RawRow, type ReadItem, type ReadOptions, type Rejected } from './contract.ts'
 import { checkRow } from './validate.ts'
@@ -120,9 +120,7 @@ async function* named(rows: AsyncIterable<RawRow | Rejected>, list: string | und
 
 /** Expands compressed input and converts it to UTF-8. */
 async function* plainText(bytes: AsyncIterable<Buffer>, encoding?: string): AsyncGenerator<Buffer> {
-  const outer = await peek(bytes, 4)
-  const expanded = isGzip(outer.head) ? gunzip(outer.all) : isZstd(outer.head) ? unzstd(outer.all) : outer.all
-  const { head, all } = await peek(expanded, 4)
+  const { head, all } = await peek(expanded(bytes), 4)
   const utf16 = markedEncoding(head) ?? unmarkedUtf16(head)
   if (utf16?.startsWith('utf-16') === true) yield* toUtf8(all, utf16)
   else yield* encoding === undefined || isParquet(head) ? all : toUtf8WhereNeeded(all, encoding)

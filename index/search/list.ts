@@ -1,4 +1,4 @@
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../base/event-loop-turn.ts'
 import type { Table } from '../table/lance.ts'
 import { PASSAGE_COLUMNS, passagesIn, passagesOf, stringsIn } from '../table/rows.ts'
 import { sqlString } from '../table/write.ts'
@@ -20,23 +20,13 @@ export async function listPassages(table: Table, { after, limit, filter }: ListO
   return passagesIn(await query.orderBy({ columnName: 'id', ascending: true, nullsFirst: false }).limit(limit).toArrow())
 }
 
-/** Titles of up to `count` passages spread evenly over the table, in storage order; reads only those rows. */
-export async function sampleTitles(table: Table, count: number): Promise<string[]> {
-  const rows = await table.countRows()
-  const wanted = Math.min(rows, count)
-  const offsets = Array.from({ length: wanted }, (_, i) => Math.floor((i * rows) / wanted))
-  const read = await Promise.all(offsets.map((offset) => table.query().select(['title']).limit(1).offset(offset).toArrow()))
-  return read.flatMap((found) => stringsIn(found, 'title'))
-}
-
 /** All passages of one version of the table, in storage order. */
 export async function* exportPassages(table: Table, filter?: SearchFilter): AsyncGenerator<Passage> {
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   for await (const batch of filtered(table.query().select([...PASSAGE_COLUMNS]), filter)) {
     const passage = passagesOf(batch)
     for (let row = 0; row < batch.numRows; row++) {
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) await pause
+      if (turn.isOver()) await turn.next()
       yield passage(row)
     }
   }
@@ -45,11 +35,10 @@ export async function* exportPassages(table: Table, filter?: SearchFilter): Asyn
 /** Passages per source, '' for those without one; largest first. Reads one column of the whole table. */
 export async function countSources(table: Table): Promise<{ readonly source: string; readonly passages: number }[]> {
   const counts = new Map<string, number>()
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   for await (const batch of table.query().select(['source'])) {
     for (const source of stringsIn(batch, 'source')) counts.set(source, (counts.get(source) ?? 0) + 1)
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
+    if (turn.isOver()) await turn.next()
   }
   return [...counts]
     .map(([source, passages]) => ({ source, passages }))

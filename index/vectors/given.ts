@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { at, present } from '../../base/at.ts'
 import { halvesFinite, halvesSomeNonZero } from '../../base/binary16.ts'
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../base/event-loop-turn.ts'
 import { type CodedError, invalidCorpus, invalidIndex } from '../../base/errors.ts'
 import { IdMap } from '../id-set.ts'
 import { packVector, zeroVector } from '../table/rows.ts'
@@ -26,15 +26,14 @@ async function rowsById(sources: readonly VectorSource[], signal: AbortSignal, o
   const byId = new IdMap()
   const doubled: string[] = []
   let [rows, doubles] = [0, 0]
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   for (const source of sources) {
     const end = rows + source.rows
     if (end > MOST_ROWS) throw invalidCorpus('files', `There are ${end} vectors or more; at most ${MOST_ROWS} are read at once.`)
     for await (const id of source.ids()) {
       if (rows === end) throw miscounted(source, 'more')
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) {
-        await pause
+      if (turn.isOver()) {
+        await turn.next()
         signal.throwIfAborted()
         onProgress(rows)
       }

@@ -12,7 +12,7 @@ import {
   PickleTuple,
   type PickleValue,
 } from '../../base/pickle/values.ts'
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../base/event-loop-turn.ts'
 import { checkedId, type Matrix, NUMBER_BYTES, numberType, READ_ARRAYS, refuse, type VectorSource } from './rows.ts'
 
 /** A numpy array of fixed-width strings (`<U8`) in a file: four bytes per character, padded with zeros. */
@@ -201,10 +201,9 @@ export function openNumpyPickle(path: string): VectorSource {
 
 async function* idsOf(path: string): AsyncGenerator<string> {
   const { ids } = readFile(path, true)
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   for (let row = 0; row < ids.length; row++) {
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
+    if (turn.isOver()) await turn.next()
     yield checkedId(at(ids, row), basename(path), `row ${row}`)
   }
 }

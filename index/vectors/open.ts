@@ -3,7 +3,7 @@ import { basename, join } from 'node:path'
 import { notFound } from '../../base/errors.ts'
 import { headOf } from '../../base/files.ts'
 import { lineFile } from '../ingest/plan/shard-files.ts'
-import { isGzip, isParquet } from '../read/sniff.ts'
+import { isGzip, isParquet, isZstd } from '../read/sniff.ts'
 import { packVector } from '../table/rows.ts'
 import { idLines, NPY_MAGIC, openNpy } from './npy.ts'
 import { openNumpyPickle, PICKLE_PROTO } from './numpy-pickle.ts'
@@ -83,6 +83,7 @@ async function openByHead(head: Buffer, options: SpoolOptions): Promise<VectorSo
   if (head[0] === PICKLE_PROTO) return openNumpyPickle(path)
   if (head.subarray(0, NPY_MAGIC.length).equals(NPY_MAGIC)) return openNpy(path)
   if (isParquet(head)) return spoolVectors(readParquetVectors(path, dimension), options)
-  if (isGzip(head) || head.toString('latin1').trimStart().startsWith('{')) return spoolVectors(readJsonVectors(path), options)
+  if (isGzip(head) || isZstd(head) || head.toString('latin1').trimStart().startsWith('{'))
+    return spoolVectors(readJsonVectors(path), options)
   return refuse(basename(path), 'holds no vectors: pickles of ids and a numpy array, .npy with .ids.txt, JSON lines and Parquet are read')
 }

@@ -1,12 +1,10 @@
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects, parquetSchema } from 'hyparquet'
 import { basename } from 'node:path'
 import { CodedError, invalidCorpus, messageOf } from '../../base/errors.ts'
 import { fileBytes, readLines } from '../../base/files.ts'
 import { parseJson } from '../../base/json.ts'
 import { READ_LIMITS } from '../read/contract.ts'
-import { gunzip } from '../read/expand.ts'
-import { boundedCompressors } from '../read/formats/parquet-bounds.ts'
-import { isGzip, peek } from '../read/sniff.ts'
+import { expanded } from '../read/expand.ts'
+import { openParquet, parquetRows } from '../read/formats/parquet.ts'
 import { passageId } from '../read/validate.ts'
 
 /** Normalises an id as in the plan. @param where position in the file @throws corpus_invalid for an invalid id */
@@ -60,11 +58,10 @@ const ID_NAMES = ['id', '_id']
 /** Most numbers of one row group: nested columns can only be decoded a whole group at a time, at some 16 bytes per number. */
 const GROUP_NUMBERS = 1 << 26
 
-/** Reads JSON lines, optionally gzipped, with the fields id (or _id) and vector. @throws corpus_invalid naming the line */
+/** Reads JSON lines, optionally compressed, with the fields id (or _id) and vector. @throws corpus_invalid naming the line */
 export async function* readJsonVectors(path: string): AsyncGenerator<VectorRow> {
   const name = basename(path)
-  const { head, all } = await peek(fileBytes(path), 4)
-  for await (const line of readLines(isGzip(head) ? gunzip(all) : all, READ_LIMITS.lineBytes)) {
+  for await (const line of readLines(expanded(fileBytes(path)), READ_LIMITS.lineBytes)) {
     const at = `line ${line.line}`
     if ('reason' in line) refuse(name, `cannot be used: ${at}: ${line.detail}`)
     if (line.text.trim() === '') continue
@@ -88,28 +85,17 @@ function rowOf(row: Readonly<Record<string, unknown>>, name: string, where: stri
 export async function* readParquetVectors(path: string, dimension: number): AsyncGenerator<VectorRow> {
   const name = basename(path)
   try {
-    const file = await asyncBufferFromFile(path)
-    const metadata = await parquetMetadataAsync(file)
-    const names = parquetSchema(metadata).children.map(({ element }) => element.name)
+    const parquet = await openParquet(path)
+    const names = parquet.schema.children.map(({ element }) => element.name)
     const id = ID_NAMES.find((one) => names.includes(one))
     if (id === undefined || !names.includes('vector'))
       return refuse(name, `has no columns id and vector (found: ${names.slice(0, 8).join(', ')})`)
-    const columns = [id, 'vector']
-    let rowStart = 0
-    for (const { num_rows: count } of metadata.row_groups) {
-      const rowEnd = rowStart + Number(count)
-      if (Number(count) * dimension > GROUP_NUMBERS)
-        refuse(
-          name,
-          `has a row group of ${count} vectors: write it with at most ${Math.floor(GROUP_NUMBERS / dimension)} rows in each (row_group_size)`,
-        )
-      const compressors = boundedCompressors(Infinity)
-      const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, columns, rowStart, rowEnd, compressors })
-      for (const [i, row] of rows.entries()) {
-        const given = row[id]
-        yield rowOf({ id: typeof given === 'bigint' ? given.toString() : given, vector: row['vector'] }, name, `row ${rowStart + i + 1}`)
-      }
-      rowStart = rowEnd
+    const most = Math.floor(GROUP_NUMBERS / dimension)
+    const large = parquet.metadata.row_groups.find(({ num_rows: count }) => count > most)
+    if (large) refuse(name, `has a row group of ${large.num_rows} vectors: write it with at most ${most} rows in each (row_group_size)`)
+    for await (const [number, row] of parquetRows(parquet, { columns: [id, 'vector'], mostBytes: Infinity })) {
+      const given = row[id]
+      yield rowOf({ id: typeof given === 'bigint' ? given.toString() : given, vector: row['vector'] }, name, `row ${number}`)
     }
   } catch (error) {
     if (error instanceof CodedError) throw error

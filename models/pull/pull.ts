@@ -1,14 +1,14 @@
-import { lstat, readdir, readFile, rename, rm, statfs } from 'node:fs/promises'
+import { lstat, readFile, rename, rm, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { makeFolder, writeFileDurably } from '../../base/durable.ts'
 import { conflict, diskFull, invalidRequest } from '../../base/errors.ts'
+import { takeLock, whileHeld } from '../../base/locks/lock.ts'
 import { unsupported } from '../errors.ts'
-import { LOCK, whileAlone } from '../staging.ts'
 import { fetchFile, sizeOf } from './fetch-file.ts'
 import { commitOf, filesOf, type Hub, type HubFile } from './hub.ts'
 
-/** File of an unfinished pull that names its commit. */
-const STATE_FILE = '.pull.json'
+/** Names in the folder of an unfinished pull: a file that names its commit, its files, and its lock. */
+const [STATE_FILE, FILES, LOCK] = ['pull.json', 'files', 'lock']
 /** Free space to keep in addition to the download. */
 const SPARE_BYTES = 64 * 2 ** 20
 
@@ -64,8 +64,8 @@ interface PullOptions {
 }
 
 /**
- * Downloads the files that a build needs from a Hugging Face hub. They are stored in a temporary folder next to outDir, renamed when the
- * last one is verified; an interrupted pull resumes.
+ * Downloads the files that a build needs from a Hugging Face hub. They are stored in a temporary folder next to outDir, and become
+ * outDir when the last one is verified; an interrupted pull resumes.
  * @throws CodedError invalid_request for an invalid name; conflict if outDir exists; disk_full before the first byte if they do not fit;
  * not_found, forbidden, hub_unreachable, checkpoint_invalid, unsupported
  * @example
@@ -88,18 +88,19 @@ export async function pullCheckpoint(options: PullOptions) {
   const files = chooseFiles(repository, await filesOf(hub, repository, commit))
   const staging = `${outDir}.partial`
   const total = files.reduce((sum, { size }) => sum + size, 0)
-  const isComplete = await whileAlone(staging, async () => {
+  const isComplete = await whileHeld(takeLock(join(staging, LOCK), 0), async () => {
     await openStaging(staging, { repository, commit }, onWarning)
-    await checkSpace(staging, files)
+    const folder = join(staging, FILES)
+    await checkSpace(folder, files)
     let done = 0
     for (const file of files) {
+      const target = join(folder, file.path)
       const onBytes = (bytes: number): void => onProgress({ done: (done += bytes), total, name: file.path })
-      await makeFolder(dirname(join(staging, file.path)))
-      await fetchFile(file, { hub, repository, commit, target: join(staging, file.path), onBytes, pauseMs })
+      await makeFolder(dirname(target))
+      await fetchFile(file, { hub, repository, commit, target, onBytes, pauseMs })
     }
-    // Renamed first: without its record, the folder could be completed with files of another revision.
-    await rename(staging, outDir)
-    for (const name of [STATE_FILE, LOCK]) await rm(join(outDir, name), { recursive: true })
+    await rename(folder, outDir)
+    await rm(staging, { recursive: true })
     return true
   })
   if (isComplete !== true)
@@ -115,17 +116,18 @@ async function openStaging(staging: string, now: Record<'repository' | 'commit',
     warn(
       `${staging} holds an unfinished pull of another revision; ${now.repository} is now at ${now.commit.slice(0, 12)} and is downloaded again`,
     )
-    for (const name of await readdir(staging)) if (name !== LOCK) await rm(join(staging, name), { recursive: true })
+    await rm(join(staging, FILES), { recursive: true, force: true })
   }
   await writeFileDurably(join(staging, STATE_FILE), JSON.stringify(now))
 }
 
-async function checkSpace(staging: string, files: readonly HubFile[]): Promise<void> {
+async function checkSpace(folder: string, files: readonly HubFile[]): Promise<void> {
   let missing = 0
-  for (const { path, size } of files) missing += size - Math.min(size, await sizeOf(join(staging, path)))
-  const { bavail, bsize } = await statfs(dirname(staging))
+  for (const { path, size } of files) missing += size - Math.min(size, await sizeOf(join(folder, path)))
+  const place = dirname(dirname(folder))
+  const { bavail, bsize } = await statfs(place)
   if (missing + SPARE_BYTES <= bavail * bsize) return
   const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`
-  const message = `${megabytes(missing)} are still to be fetched and ${megabytes(SPARE_BYTES)} to stay free, ${megabytes(bavail * bsize)} are free at ${dirname(staging)}: make room, or choose another folder with --out.`
+  const message = `${megabytes(missing)} are still to be fetched and ${megabytes(SPARE_BYTES)} to stay free, ${megabytes(bavail * bsize)} are free at ${place}: make room, or choose another folder with --out.`
   throw diskFull('--out', message)
 }

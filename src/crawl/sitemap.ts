@@ -1,7 +1,6 @@
 import { Parser } from 'htmlparser2'
-import { isGzip, peek } from '../../index/read/sniff.ts'
 import { CodedError, reasonOf } from '../../base/errors.ts'
-import { gunzip } from '../../index/read/expand.ts'
+import { expanded } from '../../index/read/expand.ts'
 import { LONGEST_ADDRESS, PageError, type CrawlLimits } from './contract.ts'
 
 /** Contents of a sitemap (sitemaps.org, protocol 0.9): pages or further sitemaps. */
@@ -27,7 +26,7 @@ export async function readSitemap(
   const parser = new Parser(found, { xmlMode: true })
   const decoder = new TextDecoder()
   let read = 0
-  for await (const chunk of expanded(body)) {
+  for await (const chunk of plain(body)) {
     read += chunk.length
     if (read > sitemapBytes) throw new PageError('too_large', `The sitemap has more than ${sitemapBytes} bytes.`)
     parser.write(decoder.decode(chunk, { stream: true }))
@@ -72,15 +71,10 @@ class Locations {
   }
 }
 
-/** Decompresses gzip; returns other bytes unchanged. */
-async function* expanded(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  const { head, all } = await peek(body, 2)
-  if (!isGzip(head)) {
-    yield* all
-    return
-  }
+/** @throws PageError for damaged compression */
+async function* plain(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   try {
-    yield* gunzip(all)
+    yield* expanded(body)
   } catch (error) {
     if (!(error instanceof CodedError)) throw error
     throw new PageError('damaged', `The sitemap's compression is damaged (${reasonOf(error.cause)}).`, error)

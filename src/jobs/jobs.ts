@@ -67,7 +67,7 @@ export function createJobs(parts: JobParts) {
         })
       return get(id)
     },
-    reportPath: async (id: string) => reportOf(store, await store.load(id)),
+    report: async (id: string) => reportOf(store, await store.load(id)),
     /** Resolves when the job has ended, in whichever process it runs. */
     wait: async (id: string, onProgress: (job: Job) => void = () => undefined, signal?: AbortSignal) => {
       for (;;) {
@@ -90,21 +90,24 @@ export function createJobs(parts: JobParts) {
 }
 
 /**
- * Path of a job's report of rejected lines (JSON lines). The file is missing if none was rejected.
+ * The lines of a job's report of rejected lines, as JSON. There is no file if none was rejected.
  * @throws store_unavailable if the report of an ended job is lost, incomplete or that of another job
  */
-async function reportOf(store: JobStore, { id, state, counters, recent_rejects: recent }: Job): Promise<string> {
+async function reportOf(store: JobStore, { id, state, counters, recent_rejects: recent }: Job): Promise<AsyncGenerator<string>> {
   const { rejects } = jobFiles(store.folder(id))
-  if (!isFinal(state)) return rejects
+  const lines = async function* (): AsyncGenerator<string> {
+    if (!(await exists(rejects))) return
+    for await (const line of readLines(fileBytes(rejects), Infinity)) if ('text' in line) yield line.text
+  }
+  if (!isFinal(state)) return lines()
   const left = new Set(recent.map((reject) => JSON.stringify(reject)))
   let rejected = 0
-  for await (const line of (await exists(rejects)) ? readLines(fileBytes(rejects), Infinity) : []) {
-    if (!('text' in line)) continue
-    left.delete(line.text)
-    const { reason, lines = 1 } = (parseJson(line.text) ?? {}) as { readonly reason?: string; readonly lines?: number }
-    if (reason !== undefined) rejected += lines
+  for await (const line of lines()) {
+    left.delete(line)
+    const { reason, lines: count = 1 } = (parseJson(line) ?? {}) as { readonly reason?: string; readonly lines?: number }
+    if (reason !== undefined) rejected += count
   }
-  if (left.size === 0 && (state !== 'done' || rejected === counters.rejected)) return rejects
+  if (left.size === 0 && (state !== 'done' || rejected === counters.rejected)) return lines()
   const problem = `${rejects} has other lines than the job ${id} rejected: it is lost, incomplete or that of another job`
   throw new CodedError('store_unavailable', `${problem}. Put its copy back.`)
 }
@@ -130,7 +133,7 @@ export const noJobs: Jobs = {
   replacedTables: () => Promise.resolve([]),
   cancel: refuse,
   resume: refuse,
-  reportPath: refuse,
+  report: refuse,
   wait: refuse,
   start: () => Promise.resolve(),
   close: () => Promise.resolve(),

@@ -5,6 +5,7 @@ import { COLLECTION_STATES } from '../../index/collections/contract.ts'
 import { READ_LIMITS } from '../../index/read/contract.ts'
 import { CollectionNameSchema } from '../../index/table-name.ts'
 import { answerQuestion } from '../rag/answer.ts'
+import { cited } from '../rag/evidence.ts'
 import { cutOff, noAnswerText } from '../rag/no-answer/words.ts'
 import {
   AnswerRequestSchema,
@@ -55,7 +56,7 @@ const searchTool = tool({
       : passages.map((passage) => `[${passage.rank}] ${heading(passage)}\n${passage.text}`).join('\n\n'),
 })
 
-const MOST_SHOWN = 5
+const MOST_SHOWN = { saying: 5, attended: 5 }
 /** Maximum characters of a passage that does not contain the answer. */
 const QUOTE_CHARACTERS = 300
 
@@ -69,7 +70,7 @@ const TOLD = ['answer', 'abstained', 'reason', 'extract', 'suggestion', 'confide
 const AnswerSchema = Type.Object({
   ...Type.Pick(AnswerResponseSchema, TOLD).properties,
   evidence: Type.Array(ShownSchema, {
-    description: `At most ${MOST_SHOWN} passages: those that contain the answer, else those with most attention. get_passage returns the whole text.`,
+    description: `At most ${MOST_SHOWN.saying} passages: those that contain the answer, else those with most attention. get_passage returns the whole text.`,
   }),
 })
 
@@ -92,9 +93,7 @@ const answerTool = tool({
 })
 
 function shown(evidence: readonly Evidence[]): Static<typeof ShownSchema>[] {
-  const withAnswer = evidence.filter(({ highlights }) => highlights.length > 0)
-  const chosen = withAnswer.length > 0 ? withAnswer : [...evidence].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0))
-  return chosen.slice(0, MOST_SHOWN).map(({ id, title, source, rank, text, highlights }) => {
+  return cited(evidence, MOST_SHOWN).map(({ id, title, source, rank, text, highlights }) => {
     const [first] = highlights
     return {
       id,

@@ -2,7 +2,7 @@ import type { AnswerReadResult, RunOptions } from '../inference/contract.ts'
 import { suggestQuestion } from './no-answer/about.ts'
 import { type AnswerServices, type Asked, hasNoPassages, inCollection, sources, withPassages } from './pipeline.ts'
 import { fittedOn } from './calibration.ts'
-import { evidence, nearestSentence } from './evidence.ts'
+import { evidence, mostAttended, nearestSentence } from './evidence.ts'
 import { NO_ANSWER, assessAnswer, confidenceSignals, lessSure, mayBeWithheld } from './confidence.ts'
 import { type AnswerResponse, type ChatQuestion, type Evidence, LIMITS } from './schema.ts'
 import { roundedMs, NO_RETRIEVAL, type RankedPassage } from './retrieve.ts'
@@ -130,7 +130,7 @@ async function explainByDropping(answer: string, evidence: readonly Evidence[], 
   }
   const logprob = await score(passages)
   const dropped: Explanation['dropped'] = []
-  for (const { id, rank } of mostAttended(evidence)) {
+  for (const { id, rank } of mostAttended(evidence).slice(0, LIMITS.droppedPassages)) {
     const others = passages.filter((_, i) => i !== rank - 1)
     const { text } = await reader.answer({ ...read, passages: others }, asked.run())
     dropped.push({
@@ -149,12 +149,4 @@ function namedAnew(error: unknown): never {
   if (!(error instanceof CodedError && error.code === 'unprocessable')) throw error
   const message = 'The answer fills the window, and cannot be scored: lower k_decoder or max_new_tokens, or leave explain out.'
   throw unprocessable('explain', message, error)
-}
-
-/** The passages that were read, most attended first; those of the prompt, whose attention is not measured, follow by rank. */
-function mostAttended(evidence: readonly Evidence[]): Evidence[] {
-  return evidence
-    .filter(({ role }) => role !== 'unused')
-    .sort((a, b) => (b.attention ?? -1) - (a.attention ?? -1))
-    .slice(0, LIMITS.droppedPassages)
 }

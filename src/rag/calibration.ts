@@ -63,6 +63,12 @@ const PromptSchema = Type.Object({
 })
 export type PromptForm = Static<typeof PromptSchema>
 
+/** How a request is answered that names nothing but the question. */
+export const ReaderDefaultsSchema = Type.Object(
+  { ...QaDefaultsSchema.properties, ...PromptSchema.properties },
+  { description: 'Defaults for fields that a request omits, by the protocol of the model and the settings.' },
+)
+
 const CalibrationSchema = Type.Object({
   version: Type.Literal(CALIBRATION_VERSION),
   fitted_at: Type.String(),

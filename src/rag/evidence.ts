@@ -1,5 +1,5 @@
 import { at, given } from '../../base/at.ts'
-import { eventLoopYielder } from '../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../base/event-loop-turn.ts'
 import type { AttendedSentence, ReadPlacement } from '../inference/contract.ts'
 import type { RankedPassage } from './retrieve.ts'
 import type { Evidence, Extract } from './schema.ts'
@@ -22,12 +22,11 @@ export async function evidence(
   placement: ReadPlacement,
   { shares = [], answer = '', attended, fileOf }: EvidenceOptions = {},
 ): Promise<Evidence[]> {
-  const yieldToEventLoop = eventLoopYielder()
+  const turn = eventLoopTurn()
   const found: Evidence[] = []
   for (const [i, passage] of passages.entries()) {
     const { id, title, text, source, metadata, score } = passage
-    const pause = yieldToEventLoop()
-    if (pause) await pause
+    if (turn.isOver()) await turn.next()
     const context = at(placement.contextOf, i)
     const encoded = context >= 0
     const inDecoder = at(placement.inDecoder, i)
@@ -47,6 +46,22 @@ export async function evidence(
     })
   }
   return found
+}
+
+/** The passages that were read, most attended first; those of the prompt, whose attention is not measured, follow by rank. */
+export function mostAttended(evidence: readonly Evidence[]): Evidence[] {
+  return evidence.filter(({ role }) => role !== 'unused').sort((a, b) => (b.attention ?? -1) - (a.attention ?? -1))
+}
+
+/** The passages to cite for an answer: of those that were read, the first that contain it, else the most attended. */
+export function cited(evidence: readonly Evidence[], most: { readonly saying: number; readonly attended: number }): Evidence[] {
+  const saying = evidence.filter(({ role, highlights }) => role !== 'unused' && highlights.length > 0)
+  return saying.length > 0 ? saying.slice(0, most.saying) : mostAttended(evidence).slice(0, most.attended)
+}
+
+/** The title of a passage, or its id. */
+export function titleOf({ title, id }: Pick<Evidence, 'title' | 'id'>): string {
+  return title.trim() === '' ? id : title
 }
 
 /** Limits: passages searched, best first; sentences of each; characters of a sentence. */

@@ -78,7 +78,7 @@ export function resolveRequest(
     ...(sampling && { sampling: samplingOf(sampling) }),
     ...(logprobs !== undefined && { topTokens: logprobs }),
     ...(grammar && { grammar }),
-    ...(mode === 'map-rerank' && defaults.focus && { focus: defaults.focus }),
+    ...focusOf(mode, defaults),
     replugTemperature: request.replug_temperature ?? 1,
     includePrompts: request.include_prompts ?? false,
     ...(request.attention === 'sentences' && { attendedSentences: true }),
@@ -96,18 +96,23 @@ export function promptForm({
   return { chat_template: chatTemplate, instruction, mode, demonstrations: demonstrations.length, ...(focus && { focus }) }
 }
 
-/** What shapes the prompt of a request that names nothing but the question. */
+/** Parts of passages are read in this mode alone. */
+function focusOf(mode: Mode, { focus }: QaDefaults): Pick<QaDefaults, 'focus'> {
+  return mode === 'map-rerank' && focus ? { focus } : {}
+}
+
+/** How a request is answered that names nothing but the question. */
+export function readerDefaults(manifest: CepeManifest, own: readonly Demonstration[], template?: ChatTemplate) {
+  const { focus: _, ...defaults } = manifest.qa_defaults
+  return { ...defaults, ...defaultPrompt(manifest, own, template) }
+}
+
+/** What shapes the prompt of such a request. */
 export function defaultPrompt(manifest: CepeManifest, own: readonly Demonstration[], template: ChatTemplate = 'none'): PromptForm {
   const { qa_defaults: defaults } = manifest
   const { instruction = '' } = instructionOf({}, template, defaults)
-  const demonstrations = defaultDemonstrations(template, own, defaults)
-  return {
-    chat_template: template,
-    instruction,
-    mode: defaultMode(manifest),
-    demonstrations,
-    ...(defaults.focus && { focus: defaults.focus }),
-  }
+  const [mode, demonstrations] = [defaultMode(manifest), defaultDemonstrations(template, own, defaults)]
+  return { chat_template: template, instruction, mode, demonstrations, ...focusOf(mode, defaults) }
 }
 
 /** The protocol's number, limited to those that the service has; none in a chat template. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import t from 'tap'
-import { ageOf, forwardJump } from '../../base/locks/clock.ts'
+import { ageOf, forwardJump } from '../../base/clock.ts'
 import { storeOf } from '../../index/store/store-of.ts'
 
 const HOUR = 3_600_000

@@ -64,6 +64,7 @@ t.test('TriviaQA unfiltered JSON, pretty-printed and packed', async (t) => {
   t.match((await readDataset(await file(t, 'triviaqa.json', document))).questions, expected)
   t.match((await readDataset(await file(t, 'triviaqa.json.gz', gzipSync(JSON.stringify(JSON.parse(document)))))).questions, expected)
   const packed = gzipSync(document)
+  t.match((await readDataset(await file(t, 'packed.json', packed))).questions, expected, 'by its content, whatever its name')
   await t.rejects(readDataset(await file(t, 'cut.json.gz', packed.subarray(0, packed.length - 12))), {
     code: 'dataset_invalid',
     message: /cut\.json\.gz cannot be read: The gzip stream is damaged or cut off/,

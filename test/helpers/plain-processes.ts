@@ -1,4 +1,4 @@
-import '../../base/no-telemetry.ts'
+import '../../models/no-telemetry.ts'
 
 // Loaded before every test file. Processes under test are started as users start them: what forks inherit is nothing.
 process.execArgv = []

@@ -1,11 +1,11 @@
-import { copyFile, mkdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import t, { type Test } from 'tap'
 import { describeFiles } from '../../src/jobs/sources/summary.ts'
 import type { JobOptions } from '../../src/jobs/record/schema.ts'
 import { makePdf } from '../fixtures/pdf.ts'
 import { embed, tempDir } from '../index/helpers.ts'
-import { withJobs } from './helpers.ts'
+import { linesOf, withJobs } from './helpers.ts'
 
 const FIXTURES = 'test/fixtures/documents'
 
@@ -52,7 +52,7 @@ t.test('a folder of each kind: passages with source and metadata, and all that i
     '6 files indexed; 9 left out: 2 .mp3 (not supported), 1 .hidden.md (hidden), 1 .md (no text), 1 encrypted PDF, 1 .txt (not UTF-8), ' +
       '1 .md (symbolic link), 1 .rtf (not supported), 1 .pdf (scanned, no text)',
   )
-  const report = (await readFile(await jobs.reportPath(job.id), 'utf8')).trim().split('\n')
+  const report = await linesOf(await jobs.report(job.id))
   t.match(
     report.map((line) => JSON.parse(line) as unknown),
     [
@@ -172,7 +172,7 @@ t.test('what is not in the passages of a file is in the job and its report', asy
   const job = await add()
   const [heads, scanned] = [/^6 lines are left out as running heads: "Harbour rules", "page 1 of 3"/, /^1 of 4 pages have no text/]
   t.match(job, { state: 'done', files: { indexed: 2 }, warnings: [/^rules\.pdf: 6 lines/, /^rules\.pdf: 1 of 4 pages/] })
-  const report = (await readFile(await jobs.reportPath(job.id), 'utf8')).trim().split('\n')
+  const report = await linesOf(await jobs.report(job.id))
   t.match(
     report.map((line) => JSON.parse(line) as unknown),
     [heads, scanned].map((warning) => ({ file: 'rules.pdf', line: 0, warning })),

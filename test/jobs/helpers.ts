@@ -41,3 +41,9 @@ export async function* streamed(content: string | Buffer, size = 1000): AsyncGen
     yield bytes.subarray(at, at + size)
   }
 }
+
+export async function linesOf(lines: AsyncIterable<string>): Promise<string[]> {
+  const found: string[] = []
+  for await (const line of lines) found.push(line)
+  return found
+}

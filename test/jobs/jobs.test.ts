@@ -14,7 +14,7 @@ import { LiveJob } from '../../src/jobs/run/live-job.ts'
 import { JobStore } from '../../src/jobs/record/store.ts'
 import type { Jobs } from '../../src/jobs/jobs.ts'
 import { embed, embedText, somePassages, tempDir } from '../index/helpers.ts'
-import { embedderOf, passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
+import { embedderOf, linesOf, passagesAmong, streamed, toTsv, withJobs } from './helpers.ts'
 
 await t.test('a file goes in: states, counters, rejects, report', async (t) => {
   const dir = await tempDir(t)
@@ -33,10 +33,7 @@ await t.test('a file goes in: states, counters, rejects, report', async (t) => {
       [303, 'duplicate_id'],
     ],
   )
-  const report = (await readFile(await jobs.reportPath(id), 'utf8'))
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { line: number })
+  const report = (await linesOf(await jobs.report(id))).map((line) => JSON.parse(line) as { line: number })
   t.same(
     report.map(({ line }) => line),
     [302, 303],
@@ -245,9 +242,9 @@ await t.test('a report that is not that of its job is not shown', async (t) => {
   const [none, one, other, failed] = [await add(''), await add('bad\n'), await add('\nbad\np1\tagain\tT\n'), await add('bad\n', 0.1)]
   t.same([none.state, one.state, other.state, failed.state], ['done', 'done', 'done', 'failed'])
   const kept = await readFile(other.report)
-  t.equal(await jobs.reportPath(failed.id), failed.report)
+  t.match(await linesOf(await jobs.report(failed.id)), [/missing_column/])
   const refused = async (job: typeof one) =>
-    t.rejects(jobs.reportPath(job.id), {
+    t.rejects(jobs.report(job.id), {
       code: 'store_unavailable',
       message: new RegExp(`${job.report} has other lines than the job ${job.id} rejected: it is lost, incomplete or that of another job`),
     })
@@ -260,7 +257,8 @@ await t.test('a report that is not that of its job is not shown', async (t) => {
   await rm(other.report)
   await refused(other)
   await writeFile(other.report, kept)
-  t.equal(await jobs.reportPath(other.id), other.report)
+  t.same(await linesOf(await jobs.report(other.id)), kept.toString().trim().split('\n'))
+  t.same(await linesOf(await jobs.report((await add('')).id)), [])
 })
 
 await t.test('a report has the rejected lines of the last reading alone', async (t) => {

@@ -11,7 +11,7 @@ import { pageOf, sitemapOf, webSite, type Answer } from '../fixtures/web-site.ts
 import { recordingServices } from '../helpers/recording-services.ts'
 import { servicesAround } from '../helpers/services.ts'
 import { embed, tempDir } from '../index/helpers.ts'
-import { embedderOf, withJobs } from './helpers.ts'
+import { embedderOf, linesOf, withJobs } from './helpers.ts'
 
 /** A page that is sent once for each state of its text. */
 function versioned(textOf: () => string): Answer {
@@ -64,7 +64,7 @@ t.test('a sitemap becomes passages whose source is their address; a second run t
     describeFiles(first.files ?? { indexed: 0, left_out: [] }),
     '4 files indexed; 2 left out: 1 page (not found), 1 page (disallowed by robots.txt)',
   )
-  const report = await readFile(await jobs.reportPath(first.id), 'utf8')
+  const report = (await linesOf(await jobs.report(first.id))).join('\n')
   t.match(report, new RegExp(`${site.url('/secret')}.*robots`))
   const [lamps] = await index.list({ filter: { source: [site.url('/lamps')] }, limit: 5 })
   t.match(lamps, {

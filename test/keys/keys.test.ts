@@ -4,6 +4,7 @@ import { chmod, chown, mkdir, readdir, readFile, rename, rm, stat, symlink, utim
 import path from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { processTag } from '../../base/process-tag.ts'
 import { createAdmission } from '../../src/inference/pool/admission.ts'
 import { openKeys } from '../../src/keys/keys.ts'
 import { createQuotas, usageOfDay } from '../../src/keys/quota.ts'
@@ -38,17 +39,22 @@ t.test('a key is shown once and kept as a hash that only its owner may read', as
   t.same((await readdir(dir)).sort(), ['ann.key.json', 'bob.key.json'], 'nothing half-written is left')
 })
 
-t.test('a file that a killed command left unfinished is removed by a later one, but none that may be being written', async (t) => {
+t.test('files of killed processes are removed by a later command, whatever their age, and none of a live one', async (t) => {
   const dir = t.testdir({ 'ours.tmp': '', 'it.key.json.1.tmp': '' })
   const env = { CEPE_KEYS_DIR: dir }
-  const unfinished = ['eve', 'usage'].map((name, i) => `${name}.json.1c9bb6a2-0c59-4a3e-9f0e-0d2d1d7d3d0${i}.tmp`)
-  for (const name of unfinished) await writeFile(path.join(dir, name), '{')
-  t.equal((await runCli(['keys', 'add', 'ann'], env)).code, 0)
-  t.same((await readdir(dir)).sort(), ['ann.key.json', ...unfinished, 'it.key.json.1.tmp', 'ours.tmp'].sort())
+  const live = await processTag()
+  const [place = ''] = live.split('-')
+  const unfinished = (tag: string): string => `eve.key.json.${tag}.1c9bb6a2-0c59-4a3e-9f0e-0d2d1d7d3d0a.tmp`
+  const [alive, elsewhere] = [unfinished(live), unfinished(`${'0'.repeat(16)}-7-1`)]
+  for (const name of [alive, unfinished(`${place}-${2 ** 22 + 1}-1`), elsewhere]) await writeFile(path.join(dir, name), '{')
   const hours = new Date(Date.now() - 2 * 3_600_000)
-  for (const name of await readdir(dir)) await utimes(path.join(dir, name), hours, hours)
+  await utimes(path.join(dir, alive), hours, hours)
+  t.equal((await runCli(['keys', 'add', 'ann'], env)).code, 0)
+  t.same((await readdir(dir)).sort(), ['ann.key.json', alive, elsewhere, 'it.key.json.1.tmp', 'ours.tmp'].sort())
+  const days = new Date(Date.now() - 2 * 24 * 3_600_000)
+  for (const name of await readdir(dir)) await utimes(path.join(dir, name), days, days)
   t.equal((await runCli(['keys', 'revoke', 'ann'], env)).code, 0)
-  t.same((await readdir(dir)).sort(), ['ann.key.json', 'it.key.json.1.tmp', 'ours.tmp'])
+  t.same((await readdir(dir)).sort(), ['ann.key.json', alive, 'it.key.json.1.tmp', 'ours.tmp'].sort())
 })
 
 t.test('a key that root makes or revokes can be read by the service that runs as the owner of the folder', async (t) => {

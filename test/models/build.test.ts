@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { processTag } from '../../base/locks/process.ts'
+import { processTag } from '../../base/process-tag.ts'
 import { writeSyntheticCheckpoint } from '../fixtures/synthetic-checkpoint.ts'
 import { buildModel } from '../../models/build.ts'
 import { loadCepeManifest, loadContrieverManifest, loadManifest } from '../../models/folder.ts'

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { pullCheckpoint } from '../../models/pull/pull.ts'
 import { hubSettings } from '../../src/config.ts'
@@ -231,6 +232,14 @@ await t.test('two pulls into one folder: the second is refused, and neither spoi
   t.same(readdirSync(dirname(outDir)), ['checkpoint'], 'no lock is left')
 })
 
+await t.test('what is in the folder when it appears is the checkpoint alone, so that a kill leaves nothing else there', async (t) => {
+  const { outDir, pull } = await setUp(t)
+  const pulling = pull().then(() => 'ended')
+  while (!existsSync(outDir)) await setImmediate()
+  t.same(readdirSync(outDir).sort(), ['config.json', 'model.safetensors', 'tokenizer.json'])
+  t.equal(await pulling, 'ended')
+})
+
 await t.test('a folder may be named with a slash at its end', async (t) => {
   const { outDir, pull } = await setUp(t)
   await pull({ outDir: `${outDir}/` })
@@ -239,7 +248,7 @@ await t.test('a folder may be named with a slash at its end', async (t) => {
 
 await t.test('a file that cannot be written is not the hub out of reach', async (t) => {
   const { state, outDir, pull } = await setUp(t)
-  mkdirSync(join(`${outDir}.partial`, 'model.safetensors', 'x'), { recursive: true })
+  mkdirSync(join(`${outDir}.partial/files`, 'model.safetensors', 'x'), { recursive: true })
   await t.rejects(pull(), { code: 'EISDIR' })
   t.same(state.asked.filter((asked) => asked.startsWith('model')).length, 1, 'asked once')
 })
@@ -249,7 +258,7 @@ await t.test('a body that is longer than announced is cut off and refused', asyn
   const { outDir, pull } = await setUp(t, (state) => (state.endless = () => ++endless))
   await t.rejects(pull(), { code: 'checkpoint_invalid', field: 'model.safetensors', message: /came damaged/ })
   t.ok(endless > 0 && endless < MOST_PIECES, `${endless} pieces`)
-  t.notOk(existsSync(join(`${outDir}.partial`, 'model.safetensors')))
+  t.notOk(existsSync(join(`${outDir}.partial/files`, 'model.safetensors')))
 })
 
 await t.test('damaged content is refused and not kept', async (t) => {
@@ -259,13 +268,13 @@ await t.test('damaged content is refused and not kept', async (t) => {
       pauseMs: 1,
       repository: REPOSITORY,
       onProgress: ({ name }) => {
-        const file = join(`${outDir}.partial`, name)
+        const file = join(`${outDir}.partial/files`, name)
         if (name === 'tokenizer.json' && existsSync(file) && readFileSync(file, 'utf8') === '{}') writeFileSync(file, '[]')
       },
     }),
     { code: 'checkpoint_invalid', message: /tokenizer\.json came damaged/ },
   )
-  t.notOk(existsSync(join(`${outDir}.partial`, 'tokenizer.json')))
+  t.notOk(existsSync(join(`${outDir}.partial/files`, 'tokenizer.json')))
   await pull()
 })
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { processTag } from '../../base/locks/process.ts'
+import { processTag } from '../../base/process-tag.ts'
 import { loadContrieverManifest, loadRerankerManifest } from '../../models/folder.ts'
 import { fillFolder, recoverFolder, stagingPrefix } from '../../models/staging.ts'
 import { distanceFromF32 } from '../../src/cli/verify.ts'

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { highlights } from '../../src/rag/evidence.ts'
+import { cited, highlights } from '../../src/rag/evidence.ts'
+import type { Evidence } from '../../src/rag/schema.ts'
 
 function shown(text: string, answer: string) {
   return highlights(text, answer).map(({ start, end, sentence }) => [text.slice(start, end), text.slice(sentence.start, sentence.end)])
@@ -80,5 +81,20 @@ t.test('the answer is found within scripts without spaces', (t) => {
 
 t.test('places are bounded', (t) => {
   t.equal(highlights('x '.repeat(1000), 'x').length, 20)
+  t.end()
+})
+
+t.test('of the passages that were read, those with the answer are cited, else the most attended', (t) => {
+  const highlight = { start: 0, end: 1, sentence: { start: 0, end: 1 } }
+  const passage = (id: string, role: Evidence['role'], attention: number | null, highlights: Evidence['highlights'] = []): Evidence => ({
+    ...{ id, role, attention, highlights },
+    ...{ title: '', text: id, score: null, rank: 1, tokens: null },
+  })
+  const silent = [passage('a', 'encoder', 0.1), passage('b', 'decoder', null), passage('c', 'encoder', 0.6), passage('d', 'unused', null)]
+  const most = { saying: 1, attended: 4 }
+  const ids = (evidence: Evidence[]) => cited(evidence, most).map(({ id }) => id)
+  t.same(ids(silent), ['c', 'a', 'b'], 'a passage that was not read is cited')
+  t.same(ids([passage('unread', 'unused', null, [highlight]), ...silent]), ['c', 'a', 'b'])
+  t.same(ids([...silent, passage('e', 'encoder', 0, [highlight]), passage('f', 'encoder', 0.9, [highlight])]), ['e'])
   t.end()
 })

@@ -1,10 +1,24 @@
 import t from 'tap'
 import { createTextStreamer } from '../../src/inference/worker/decoder/text-streamer.ts'
 import { resolveDocument } from '../../src/rag/resolve-document.ts'
-import { resolveRequest } from '../../src/rag/resolve-request.ts'
+import { defaultPrompt, promptForm, readerDefaults, resolveRequest } from '../../src/rag/resolve-request.ts'
 import type { AnswerRequest } from '../../src/rag/schema.ts'
 import { asksForPhrase, instructed, SHORT_ANSWER, withoutPhrase } from '../../src/text/instruction.ts'
 import { recordingServices } from '../helpers/recording-services.ts'
+
+t.test('the defaults that a service and a calibration name are those with which a question is read', (t) => {
+  const { manifest } = recordingServices().services.reader
+  for (const mode of ['map-rerank', 'decoder-only', undefined] as const)
+    for (const template of ['none', 'inst'] as const) {
+      const own = { ...manifest, qa_defaults: { ...manifest.qa_defaults, focus: true as const, ...(mode && { mode }) } }
+      const read = promptForm(resolveRequest({ question: 'what' }, own, [], template))
+      t.same(defaultPrompt(own, [], template), read, `${mode} ${template}`)
+      const { k, k_decoder, context_tokens, max_new_tokens } = own.qa_defaults
+      t.same(readerDefaults(own, [], template), { k, k_decoder, context_tokens, max_new_tokens, ...read })
+      t.equal('focus' in read, mode === 'map-rerank')
+    }
+  t.end()
+})
 
 t.test('a chat template gets an instruction and no examples; a plain prompt is as the paper has it', (t) => {
   const { manifest } = recordingServices().services.reader

@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises'
 import { Value } from 'typebox/value'
 import { at } from '../../../base/at.ts'
-import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../../base/event-loop-turn.ts'
 import { makeFolder, syncPath, writeFileDurably } from '../../../base/durable.ts'
 import { CodedError, invalidCorpus, invalidIndex, reasonOf } from '../../../base/errors.ts'
 import { orAbsent, readRegular } from '../../../base/exists.ts'
@@ -52,10 +52,27 @@ export async function planCorpus(items: AsyncIterable<ReadItem>, options: PlanOp
   for (const file of [files.plan, files.rejects]) await rm(file, { force: true })
   await makeFolder(files.shards)
   const plan = await layOut(items, options)
-  checkCounts(plan, options)
+  const refusal = refusalOf(plan, options)
+  if (refusal !== undefined) throw refusal
   await syncPath(files.shards)
   await writeFileDurably(files.plan, `${JSON.stringify(plan)}\n`)
   return plan
+}
+
+/** Counts the lines and passages of a corpus. Passages of one document share its line. */
+export function corpusCounts() {
+  const counts = { read: 0, rejected: 0, accepted: 0 }
+  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
+  return {
+    counts,
+    add: (item: ReadItem): void => {
+      const { lines = 1 } = item
+      if (item.line !== last.line || item.file !== last.file) counts.read += lines
+      last = item
+      if ('reason' in item) counts.rejected += lines
+      else counts.accepted++
+    },
+  }
 }
 
 /** Writes every item to a shard or to the report. On an error, removes what was written. */
@@ -63,29 +80,21 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
   const files = jobFiles(folder)
   const shards = shardFiles(files, shardRows)
   const report = lineFile(files.rejects)
-  const counts = { read: 0, rejected: 0, accepted: 0 }
-  const yieldToEventLoop = eventLoopYielder()
-  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
+  const { counts, add } = corpusCounts()
+  const turn = eventLoopTurn()
   const take = async (item: ReadItem): Promise<void> => {
-    const { lines = 1 } = item
-    // Passages of one document share its line.
-    if (item.line !== last.line || item.file !== last.file) counts.read += lines
-    last = item
-    if ('reason' in item) {
-      counts.rejected += lines
-      await report.write(JSON.stringify(item))
-    } else {
+    if ('reason' in item) await report.write(JSON.stringify(item))
+    else {
       for (const warning of item.warnings ?? []) await report.write(JSON.stringify({ file: item.file, line: 0, warning }))
       await shards.write(item)
-      counts.accepted++
     }
+    add(item)
     if ((counts.read & 1023) === 0) onProgress?.({ ...counts })
   }
   try {
     for await (const item of items) {
       signal?.throwIfAborted()
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) await pause
+      if (turn.isOver()) await turn.next()
       await take(item)
     }
     const laidOut = await shards.finish()
@@ -101,23 +110,25 @@ async function layOut(items: AsyncIterable<ReadItem>, { folder, shardRows = SHAR
   }
 }
 
-/** @throws corpus_invalid */
-function checkCounts({ read, rejected, accepted }: Plan, { maxRejectedShare, unit = 'lines' }: PlanOptions): void {
-  const refuse = (field: string, ofLines: string, ofFiles: string): never => {
-    throw invalidCorpus(field, unit === 'files' ? ofFiles : ofLines)
-  }
+/** Why a corpus is not taken, by its counts; undefined if it is. */
+export function refusalOf(
+  { read, rejected, accepted }: Pick<Plan, 'read' | 'rejected' | 'accepted'>,
+  { maxRejectedShare, unit = 'lines' }: Pick<PlanOptions, 'maxRejectedShare' | 'unit'>,
+): CodedError | undefined {
+  const refusal = (field: string, ofLines: string, ofFiles: string) => invalidCorpus(field, unit === 'files' ? ofFiles : ofLines)
   if (accepted === 0)
-    refuse(
+    return refusal(
       'rejected',
       `No line of ${read} was accepted; the report names the reasons.`,
       read === 0 ? 'There are no files. This job changed nothing.' : `No file of ${read} could be read; the report names the reasons.`,
     )
   if (rejected > read * maxRejectedShare)
-    refuse(
+    return refusal(
       'max_rejected_share',
       `${rejected} of ${read} lines were rejected, more than the allowed share of ${maxRejectedShare}: see the report, and fix the file or allow more (max_rejected_share or --max-rejected, without strict). This job indexed nothing.`,
       `${rejected} of ${read} files were left out, more than allowed: see the report, and leave these out or allow more (max_rejected_share or --max-rejected, without strict). This job indexed nothing.`,
     )
+  return undefined
 }
 
 /** Reads the plan; undefined if planning did not complete. */
@@ -151,11 +162,10 @@ export async function readShard(folder: string, number: number, { shard_rows, sh
   })
   const expected = at(shard_rows, number)
   if (rows.length !== expected) throw refuse(`holds ${rows.length} of ${expected} planned passages`)
-  const yieldToEventLoop = eventLoopYielder(2)
+  const turn = eventLoopTurn(2)
   const digest = new RowsDigest()
   for (const { passage, hash } of rows) {
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
+    if (turn.isOver()) await turn.next()
     if (contentHash(passage) !== hash) throw refuse(`holds another passage "${passage.id}" than was planned`)
     digest.add(passage.id, hash)
   }
@@ -166,15 +176,14 @@ export async function readShard(folder: string, number: number, { shard_rows, sh
 async function parsedRows(path: string): Promise<PlannedRow[]> {
   const rows: PlannedRow[] = []
   // Short slices, so that the commit of the previous shard can proceed in between.
-  const yieldToEventLoop = eventLoopYielder(2)
+  const turn = eventLoopTurn(2)
   let rest = Buffer.alloc(0)
   for await (const chunk of fileBytes(path, READ_BYTES)) {
     const bytes = Buffer.concat([rest, chunk])
     const end = bytes.lastIndexOf(NEWLINE) + 1
     // Decoded at once and parsed without checks of each field: content hashes detect damage, and the line reader takes three times as long.
     for (const line of bytes.toString('utf8', 0, end).split('\n').slice(0, -1)) {
-      const pause = yieldToEventLoop()
-      if (pause !== undefined) await pause
+      if (turn.isOver()) await turn.next()
       rows.push(plannedRow(JSON.parse(line) as PlannedLine))
     }
     rest = bytes.subarray(end)

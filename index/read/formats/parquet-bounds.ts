@@ -51,6 +51,17 @@ function sumOf(chunks: readonly Chunk[], names: readonly string[], of: (meta: No
   }, 0)
 }
 
+export type RowRange = readonly [from: number, to: number]
+
+/** The rows of each group. */
+export function* rowGroups({ row_groups: groups }: FileMetaData): Generator<RowRange> {
+  let start = 0
+  for (const { num_rows: count } of groups) {
+    yield [start, start + Number(count)]
+    start += Number(count)
+  }
+}
+
 /**
  * Row ranges to read at a time: within a row group and bounded in bytes; whole groups if a column is nested.
  * @param nested names of the nested columns
@@ -60,7 +71,7 @@ export function* rowRanges(
   { row_groups: groups }: FileMetaData,
   columns: readonly string[],
   nested: readonly string[],
-): Generator<readonly [number, number]> {
+): Generator<RowRange> {
   let start = 0
   for (const { num_rows: count, columns: chunks } of groups) {
     const end = start + Number(count)

@@ -5,11 +5,11 @@ import { CodedError, invalidCorpus, reasonOf } from '../../../base/errors.ts'
 import { EXACT_DIGITS } from '../../../base/json.ts'
 import { chooseColumns, FIELDS, type TableShape } from '../column-map.ts'
 import type { RawRow, ReadOptions, Rejected } from '../contract.ts'
-import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowRanges } from './parquet-bounds.ts'
+import { boundedCompressors, boundOnRows, MAX_READ_BYTES, rowGroups, rowRanges, type RowRange } from './parquet-bounds.ts'
 
 const DAY_MS = 86_400_000
 /** Text that is not UTF-8 stays bytes, a date has no time, and fractions of a second keep their digits. */
-export const PARQUET_PARSERS = {
+const PARSERS = {
   timestampFromMicroseconds: (micros: bigint) => timestamp(micros, 1000n),
   timestampFromNanoseconds: (nanos: bigint) => timestamp(nanos, 1_000_000n),
   dateFromDays: (days: number) => new Date(days * DAY_MS).toISOString().replace(/T.*/, ''),
@@ -27,6 +27,32 @@ function timestamp(value: bigint, perMillisecond: bigint): Date | string {
 }
 
 type Column = ReturnType<typeof parquetSchema>
+
+export async function openParquet(path: string) {
+  const file = await asyncBufferFromFile(path)
+  const metadata = await parquetMetadataAsync(file)
+  return { file, metadata, schema: parquetSchema(metadata) }
+}
+
+interface RowsChoice {
+  /** Rows that are read at once. Default: the row groups. */
+  readonly ranges?: Iterable<RowRange>
+  readonly columns?: string[]
+  /** Bytes that the pages of a range may expand to. */
+  readonly mostBytes?: number
+}
+
+/** The rows of a Parquet file with their numbers, from 1. One range is in memory at a time. */
+export async function* parquetRows(
+  { file, metadata }: Pick<Awaited<ReturnType<typeof openParquet>>, 'file' | 'metadata'>,
+  { ranges = rowGroups(metadata), mostBytes = MAX_READ_BYTES, ...columns }: RowsChoice = {},
+): AsyncGenerator<readonly [number: number, row: Record<string, unknown>]> {
+  for (const [rowStart, rowEnd] of ranges) {
+    const compressors = boundedCompressors(mostBytes)
+    const rows = await parquetReadObjects({ file, metadata, rowStart, rowEnd, compressors, parsers: PARSERS, ...columns })
+    for (const [i, row] of rows.entries()) yield [rowStart + i + 1, row]
+  }
+}
 
 /** A value as its column declares it: decimals with their digits (1.15, not 1.1500000000000001), local times without a zone. */
 export function declared(value: unknown, column: Column | undefined): unknown {
@@ -82,20 +108,17 @@ export async function* readParquet(
   { metadata: readsMetadata = true, shape = {}, onShare }: ReadOptions,
 ): AsyncGenerator<RawRow | Rejected> {
   try {
-    const file = await asyncBufferFromFile(path)
-    const metadata = await parquetMetadataAsync(file)
-    const columns = columnsOf(parquetSchema(metadata).children, readsMetadata, shape)
+    const parquet = await openParquet(path)
+    const { file, metadata, schema } = parquet
+    const columns = columnsOf(schema.children, readsMetadata, shape)
     const count = boundOnRows(file.byteLength)
-    for (const [rowStart, rowEnd] of rowRanges(metadata, columns.read, columns.nested)) {
-      const range = { rowStart, rowEnd, columns: columns.read, compressors: boundedCompressors(MAX_READ_BYTES), parsers: PARQUET_PARSERS }
-      const rows: Record<string, unknown>[] = await parquetReadObjects({ file, metadata, ...range })
-      for (const [i, row] of rows.entries()) {
-        const raw = rowOf(rowStart + i + 1, row, columns)
-        count(raw)
-        const broken = FIELDS.find((field) => raw[field] instanceof Uint8Array)
-        yield broken === undefined ? raw : { line: raw.line, reason: 'bad_utf8', detail: `The ${broken} is not valid UTF-8.` }
-      }
-      onShare?.(rowEnd / Number(metadata.num_rows))
+    const ranges = rowRanges(metadata, columns.read, columns.nested)
+    for await (const [line, row] of parquetRows(parquet, { ranges, columns: columns.read })) {
+      const raw = rowOf(line, row, columns)
+      count(raw)
+      const broken = FIELDS.find((field) => raw[field] instanceof Uint8Array)
+      yield broken === undefined ? raw : { line, reason: 'bad_utf8', detail: `The ${broken} is not valid UTF-8.` }
+      onShare?.(line / Number(metadata.num_rows))
     }
   } catch (error) {
     if (error instanceof CodedError) throw error

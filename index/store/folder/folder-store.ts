@@ -7,9 +7,9 @@ import { orAbsent, readText } from '../../../base/exists.ts'
 import { inFolder } from '../../../base/failures.ts'
 import { filesUnder } from '../../../base/files.ts'
 import { parseJson } from '../../../base/json.ts'
-import { ageOf } from '../../../base/locks/clock.ts'
+import { ageOf } from '../../../base/clock.ts'
 import { takeLock } from '../../../base/locks/lock.ts'
-import { processTag, stateOf } from '../../../base/locks/process.ts'
+import { processTag, stateOf } from '../../../base/process-tag.ts'
 import type { Files, Logs, Marks, Store, Values } from '../store.ts'
 
 /** Errors of a file system without hard links, or without links to the target. */

@@ -3,7 +3,8 @@ import path from 'node:path'
 import { CodedError, reasonOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
 import { workFolder } from '../../../base/locks/scratch.ts'
-import { eventLoopYielder } from '../../../base/yield-to-event-loop.ts'
+import { eventLoopTurn } from '../../../base/event-loop-turn.ts'
+import { corpusCounts, refusalOf } from '../../../index/ingest/plan/plan.ts'
 import { tableBytes } from '../../../index/ingest/space.ts'
 import type { ReadItem } from '../../../index/read/contract.ts'
 import { readPassageFile } from '../../../index/read/read.ts'
@@ -144,24 +145,17 @@ interface Checking {
 /** Validates a corpus as a job would, without writing anything. @throws corpus_invalid, payload_too_large */
 async function checkItems(items: AsyncIterable<ReadItem>, share: number, { dimension, onItem }: Checking) {
   const notes = new ReadingNotes()
-  const yieldToEventLoop = eventLoopYielder()
-  let [read, rejected, accepted, text] = [0, 0, 0, 0]
-  let last: Pick<ReadItem, 'file' | 'line'> = { line: -1 }
+  const turn = eventLoopTurn()
+  const { counts, add } = corpusCounts()
+  let text = 0
   for await (const item of notes.of(items)) {
-    const pause = yieldToEventLoop()
-    if (pause !== undefined) await pause
+    if (turn.isOver()) await turn.next()
     await onItem?.(item)
-    const { lines = 1 } = item
-    if (item.line !== last.line || item.file !== last.file) read += lines
-    last = item
-    if ('reason' in item) rejected += lines
-    else {
-      accepted++
-      text += Buffer.byteLength(item.passage.text) + item.passage.title.length
-    }
+    add(item)
+    if ('passage' in item) text += Buffer.byteLength(item.passage.text) + item.passage.title.length
   }
   const { rejects, warnings, files } = notes
-  const bytes = tableBytes(text, accepted, dimension)
-  /** Whether a job would accept the corpus: it has passages, and the share of rejected lines is allowed. */
-  return { read, rejected, accepted, rejects, warnings, files, bytes, passes: accepted > 0 && rejected <= read * share }
+  const bytes = tableBytes(text, counts.accepted, dimension)
+  const passes = refusalOf(counts, { maxRejectedShare: share }) === undefined
+  return { ...counts, rejects, warnings, files, bytes, passes }
 }

@@ -1,8 +1,6 @@
 import { counted } from '../../../base/at.ts'
 import { Command } from 'commander'
-import { createReadStream } from 'node:fs'
 import { invalidOption, notFound } from '../../../base/errors.ts'
-import { exists } from '../../../base/exists.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
 import { exportLines } from '../../../index/read/contract.ts'
 import { createProgress } from '../program/progress.ts'
@@ -60,14 +58,13 @@ export function contentsCommands() {
     'report',
     'print the rejected lines of a job with reasons, as JSON lines',
     async ({ jobs }, [job = '']) => {
-      const path = await jobs.reportPath(job)
-      if (await exists(path)) await printAll(createReadStream(path, 'utf8'))
+      for await (const line of await jobs.report(job)) if (await print(`${line}\n`)) return
     },
   )
   const exported = 'print all passages as JSON lines, which can be indexed again'
   const exporting = indexingCommand('export', exported, async ({ index }, _, { source }) => {
     if (source !== undefined) await requireSource(index, source)
-    await printAll(exportLines(index.export(source === undefined ? undefined : { source })))
+    for await (const line of exportLines(index.export(source === undefined ? undefined : { source }))) if (await print(line)) return
   })
   const sources = indexingCommand('sources', 'list the sources with their number of passages', async ({ index }) =>
     (await index.sources()).map(({ source, passages }) => `${passages}\t${quoted(source)}\n`).join(''),
@@ -95,9 +92,4 @@ async function requireSource(index: Pick<PassageIndex, 'count' | 'table'>, sourc
   if ((await index.count({ source })) > 0) return
   const problem = `There are no passages from ${JSON.stringify(source)} in the collection ${index.table}`
   throw notFound('--source', `${problem}: \`cepe index sources --collection ${index.table}\` lists the sources.`)
-}
-
-/** Prints texts until the reader of the output leaves. */
-async function printAll(texts: AsyncIterable<string>): Promise<void> {
-  for await (const text of texts) if (await print(text)) return
 }

@@ -5,15 +5,10 @@ import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
 import { optionalEnum, orNull } from '../../rag/fields.ts'
 import { errorResponses } from '../errors/error-body.ts'
-import type { RouteContext, Routes } from './context.ts'
+import { next, PAGE, pageQuery, type RouteContext, type Routes } from './context.ts'
 import { at } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 
-const PAGE = 100
-const PageSchema = Type.Object({
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: PAGE })),
-  after: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Value of `next` of the previous page.' })),
-})
 const CollectionParamsSchema = Type.Object({ name: CollectionNameSchema })
 export const ProblemSchema = Type.Object({ code: Type.String(), message: Type.String() })
 const CollectionSchema = Type.Object(
@@ -29,10 +24,7 @@ const CollectionSchema = Type.Object(
   },
   { title: 'Collection' },
 )
-export const CollectionsSchema = Type.Object({
-  collections: Type.Array(CollectionSchema),
-  next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
-})
+export const CollectionsSchema = Type.Object({ collections: Type.Array(CollectionSchema), next })
 
 const QuerySchema = Type.Object({
   language: optionalEnum(
@@ -69,7 +61,7 @@ export const collectionsRoutes: Routes = (app, context) => {
   const { collections } = context.services
   const tags = ['collections']
   const list = { tags, operationId: 'listCollections', summary: 'List collections by name' }
-  const listed = { querystring: PageSchema, response: { 200: CollectionsSchema } }
+  const listed = { querystring: Type.Object(pageQuery(64)), response: { 200: CollectionsSchema } }
   app.get('/v1/collections', { schema: { ...list, ...listed } }, async (request) => {
     const { limit = PAGE, after } = request.query
     const { collections, next } = await access.page(request, { limit, after })

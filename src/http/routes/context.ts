@@ -11,6 +11,7 @@ import type { ServedFiles } from '../../jobs/kept/served-file.ts'
 import type { Keys } from '../../keys/keys.ts'
 import type { Quotas } from '../../keys/quota.ts'
 import type { DocumentServices } from '../../rag/document.ts'
+import { optionalText, orNull } from '../../rag/fields.ts'
 import type { AnswerServices } from '../../rag/pipeline.ts'
 import type { Config } from '../../settings.ts'
 import type { Once } from '../idempotency/idempotency.ts'
@@ -19,6 +20,16 @@ import type { CollectionAccess } from '../request/collections.ts'
 
 /** Counts tokens of a text. @param model id of the retriever */
 export type CountTokens = (text: string, model: string) => number
+
+/** Default and most of `limit` in lists. */
+export const PAGE = 100
+const MOST = 1000
+/** Query of a page. @param maxLength of the names that it may begin after */
+export const pageQuery = (maxLength: number) => ({
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE })),
+  after: optionalText(maxLength, 'Value of `next` of the previous page.'),
+})
+export const next = orNull(Type.String(), 'Value of `after` for the next page; null on the last page.')
 
 /** One condition of readiness. */
 export const ReadinessCheckSchema = Type.Object({ name: Type.String(), ok: Type.Boolean(), detail: Type.String() })

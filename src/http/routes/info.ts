@@ -1,9 +1,9 @@
 import { Type, type Static } from 'typebox'
-import { modelId, QaDefaultsSchema, weightsOf } from '../../../models/manifest.ts'
-import type { Calibration } from '../../rag/calibration.ts'
+import { modelId, weightsOf } from '../../../models/manifest.ts'
+import { type Calibration, ReaderDefaultsSchema } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
 import { orNull } from '../../rag/fields.ts'
-import { defaultPrompt } from '../../rag/resolve-request.ts'
+import { readerDefaults } from '../../rag/resolve-request.ts'
 import { type AnswerServices, inCollection } from '../../rag/pipeline.ts'
 import { type IndexVersion, IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
 import { MODES } from '../../text/plan.ts'
@@ -11,6 +11,7 @@ import { ROLES } from '../../keys/record.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { corpusTexts } from '../page/corpus-text.ts'
+import { ProblemSchema, shownProblem } from './collections.ts'
 import { ReadinessCheckSchema, type Routes } from './context.ts'
 import { allEmbedders, describeRetriever, servingEmbedder } from '../observability/models.ts'
 
@@ -27,20 +28,7 @@ export const InfoSchema = Type.Object({
     dtype: Type.String(),
     parameters: number,
     window: Type.Integer({ description: 'Context window of the decoder in tokens, prompt and answer.' }),
-    defaults: Type.Object(
-      {
-        mode: Type.String(),
-        k: number,
-        k_decoder: number,
-        demonstrations: number,
-        context_tokens: number,
-        max_new_tokens: number,
-        chat_template: Type.String(),
-        instruction: Type.String({ description: 'Text after the question; empty: none.' }),
-        focus: QaDefaultsSchema.properties.focus,
-      },
-      { description: 'Defaults for fields that a request omits, by the protocol of the model and the settings.' },
-    ),
+    defaults: ReaderDefaultsSchema,
   }),
   retriever: Type.Object({ ...RetrieverFields, method: MethodSchema }, { description: 'Id of the model that embeds questions.' }),
   retrievers: Type.Array(Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'Model id of the table in service.' }) }), {
@@ -55,9 +43,7 @@ export const InfoSchema = Type.Object({
     },
     { description: 'Corpus description shown on the page: from settings, else from titles.' },
   ),
-  newer_table: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
-    description: 'Why this process does not serve the newest table; null if it does.',
-  }),
+  newer_table: orNull(ProblemSchema, 'Why this process does not serve the newest table; null if it does.'),
   calibration: orNull(
     Type.Object({
       fitted_at: Type.String(),
@@ -120,7 +106,7 @@ export const infoRoutes: Routes = (app, { services, access, version, config, fil
       })),
       index,
       corpus: await corpusText(index, own),
-      newer_table: unread ? { code: unread.code, message: app.publicText(unread.message) } : null,
+      newer_table: shownProblem(request, unread),
       calibration: known ? describeCalibration(known, modelId(manifest), index) : null,
       min_confidence: minConfidence,
       modes: MODES.filter((mode) => mode !== 'cepe' || reader.manifest.graphs.encoder !== null),
@@ -139,8 +125,8 @@ export const infoRoutes: Routes = (app, { services, access, version, config, fil
 }
 
 function describeReader({ reader: { manifest }, demonstrations, chatTemplate }: AnswerServices): Static<typeof InfoSchema>['reader'] {
-  const { dtype, parameters, dims, qa_defaults } = manifest
-  const defaults = { ...qa_defaults, ...defaultPrompt(manifest, demonstrations, chatTemplate) }
+  const { dtype, parameters, dims } = manifest
+  const defaults = readerDefaults(manifest, demonstrations, chatTemplate)
   return { id: modelId(manifest), weights: weightsOf(manifest), dtype, parameters, window: dims.window, defaults }
 }
 

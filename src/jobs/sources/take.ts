@@ -6,8 +6,7 @@ import { openPromise } from 'yauzl'
 import { CodedError, invalidCorpus, reasonOf } from '../../../base/errors.ts'
 import { fileBytes, zipName } from '../../../base/files.ts'
 import { RATIO_FROM, READ_LIMITS } from '../../../index/read/contract.ts'
-import { gunzip } from '../../../index/read/expand.ts'
-import { isGzip, peek } from '../../../index/read/sniff.ts'
+import { expanded } from '../../../index/read/expand.ts'
 import { ARCHIVE } from './list.ts'
 import { entryName, type FileSpool } from './spool.ts'
 
@@ -82,9 +81,8 @@ const KIND = 0o170000
 
 /** Stores the files of a tar archive, optionally gzipped. @throws corpus_invalid (damaged, paths outside of it), payload_too_large */
 async function takeTar(archive: string, spool: FileSpool, budget: ArchiveBudget, within: string): Promise<void> {
-  const { head, all } = await peek(fileBytes(archive), 2)
   const entries = extract(TAR)
-  const reading = pipeline(Readable.from(isGzip(head) ? gunzip(all) : all), entries)
+  const reading = pipeline(Readable.from(expanded(fileBytes(archive))), entries)
   // Awaited below: without a handler, an earlier failure would be unhandled.
   reading.catch(() => undefined)
   let read = 0

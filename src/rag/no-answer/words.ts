@@ -1,3 +1,4 @@
+import { titleOf } from '../evidence.ts'
 import type { AnswerResponse } from '../schema.ts'
 
 type Unanswered = Pick<AnswerResponse, 'answer' | 'abstained' | 'reason' | 'finish_reason' | 'extract' | 'suggestion'> & {
@@ -21,9 +22,7 @@ export function noAnswerText(response: Unanswered): string | null {
   const { extract, suggestion } = response
   const refusal = refusalOf(response)
   if (refusal === null || suggestion !== undefined) return suggestion ?? null
-  return extract === null
-    ? refusal
-    : `${refusal} The nearest sentence: ${extract.text} [${extract.title === '' ? extract.id : extract.title}]`
+  return extract === null ? refusal : `${refusal} The nearest sentence: ${extract.text} [${titleOf(extract)}]`
 }
 
 /** What to say of an answer that its limit of tokens ended, before how sure it is. */

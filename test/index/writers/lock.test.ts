@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rmdir, utimes, writeFile } from 'node:fs/promis
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
-import { processTag, stateOf } from '../../../base/locks/process.ts'
+import { processTag, stateOf } from '../../../base/process-tag.ts'
 import { isLockHeld, takeLock } from '../../../base/locks/lock.ts'
 import { withLock } from '../../../index/writers/locks.ts'
 import { tempDir } from '../helpers.ts'

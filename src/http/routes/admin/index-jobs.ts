@@ -1,8 +1,6 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
-import { exists } from '../../../../base/exists.ts'
-import { fileBytes, readLines } from '../../../../base/files.ts'
 import { unknownJob } from '../../../jobs/record/store.ts'
 import { JOB_ID, JobSchema, type Job } from '../../../jobs/record/schema.ts'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
@@ -125,11 +123,10 @@ function followingRoutes(app: App, { services: { jobs }, access }: RouteContext)
   const ofJob = { ...tagged, params: IdSchema, response: { 200: rejected, ...errorResponses(404) } }
   const report = { ...ofJob, operationId: 'getIndexJobReport', summary }
   app.get('/v1/admin/index-jobs/:id/report', { schema: report }, async (request, reply) => {
-    const path = await jobs.reportPath(await own(request))
-    const lines = async function* (): AsyncGenerator<string> {
-      if (await exists(path))
-        for await (const line of readLines(fileBytes(path), Infinity)) if ('text' in line) yield `${app.publicText(line.text, true)}\n`
+    const lines = await jobs.report(await own(request))
+    const shown = async function* (): AsyncGenerator<string> {
+      for await (const line of lines) yield `${app.publicText(line, true)}\n`
     }
-    return streamResponse(reply, 'application/x-ndjson', lines())
+    return streamResponse(reply, 'application/x-ndjson', shown())
   })
 }

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
-import type { Routes } from '../context.ts'
+import { next, pageQuery, type Routes } from '../context.ts'
 import { ListFields, pageById } from '../passages/browse.ts'
 import { ProblemSchema, shownProblem } from '../collections.ts'
 import { CollectionQuerySchema, PassageSchema } from '../passages/passages.ts'
@@ -62,13 +62,8 @@ export const adminKeysRoutes: Routes = (app, { services: { keys, quotas } }) => 
   })
 }
 
-const { limit, collection, next, source, sourceCount } = ListFields
-const PageSchema = Type.Object({
-  limit,
-  after: Type.Optional(Type.String({ minLength: 1, maxLength: READ_LIMITS.idBytes, description: 'Value of `next` of the previous page.' })),
-  source,
-  collection,
-})
+const { collection, source, sourceCount } = ListFields
+const PageSchema = Type.Object({ ...pageQuery(READ_LIMITS.idBytes), source, collection })
 const listed = { 200: Type.Object({ passages: Type.Array(PassageSchema), next }), ...errorResponses(404) }
 const counted = { 200: Type.Object({ sources: Type.Array(sourceCount) }), ...errorResponses(404) }
 

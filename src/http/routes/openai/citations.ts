@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import { Type, type Static } from 'typebox'
+import { cited, titleOf } from '../../../rag/evidence.ts'
 import type { AnswerResponse, Evidence } from '../../../rag/schema.ts'
 import type { RouteContext } from '../context.ts'
 
-/** Maximum cited passages that contain the answer. */
-const MOST_CITED = 5
-/** Cited passages if none contains the answer: those with most attention. */
-const MOST_ATTENDED = 3
+/** Most cited passages: those that contain the answer, or, if none does, those with most attention. */
+const MOST_CITED = { saying: 5, attended: 3 }
 
 const offset = Type.Integer({ minimum: 0 })
 export const CitationSchema = Type.Object({
@@ -21,7 +20,7 @@ export const CitationSchema = Type.Object({
 
 /** Citations in the format of chat completions. */
 export const AnnotationsSchema = Type.Array(Type.Object({ type: Type.Literal('url_citation'), url_citation: CitationSchema }), {
-  description: `Up to ${MOST_CITED} passages that contain the answer, else the ${MOST_ATTENDED} with most attention. Offsets refer to the answer in \`content\`; the end is exclusive.`,
+  description: `Up to ${MOST_CITED.saying} passages that contain the answer, else the ${MOST_CITED.attended} with most attention. Offsets refer to the answer in \`content\`; the end is exclusive.`,
 })
 
 /** Returns an absolute address at which a passage, or its source, can be opened. */
@@ -51,10 +50,6 @@ export function passageAddress(
   }
 }
 
-export function titleOf({ title, id }: Pick<Evidence, 'title' | 'id'>): string {
-  return title.trim() === '' ? id : title
-}
-
 /** Citations of an answer, best first; empty without an answer. */
 export function citationsOf(
   { answer, evidence, extract = null }: Pick<AnswerResponse, 'answer' | 'evidence'> & Partial<Pick<AnswerResponse, 'extract'>>,
@@ -62,14 +57,12 @@ export function citationsOf(
 ): Static<typeof CitationSchema>[] {
   // An empty answer in a JSON text is none either: it has an extract.
   if (answer === null || answer === '' || extract !== null) return []
-  return cited(evidence).map((passage) => ({ title: titleOf(passage), url: addressOf(passage), start_index: 0, end_index: answer.length }))
-}
-
-function cited(evidence: readonly Evidence[]): readonly Evidence[] {
-  const read = evidence.filter(({ role }) => role !== 'unused')
-  const withAnswer = read.filter(({ highlights }) => highlights.length > 0)
-  if (withAnswer.length > 0) return withAnswer.slice(0, MOST_CITED)
-  return [...read].sort((a, b) => (b.attention ?? 0) - (a.attention ?? 0)).slice(0, MOST_ATTENDED)
+  return cited(evidence, MOST_CITED).map((passage) => ({
+    title: titleOf(passage),
+    url: addressOf(passage),
+    start_index: 0,
+    end_index: answer.length,
+  }))
 }
 
 /** The source of a passage, or the address in its metadata, if it is a web page. */

@@ -9,20 +9,14 @@ import { sourcesOf } from '../../../mcp/source-counts.ts'
 import { optionalText } from '../../../rag/fields.ts'
 import { withFile } from '../../../rag/search.ts'
 import { errorResponses } from '../../errors/error-body.ts'
-import type { Routes } from '../context.ts'
+import { next, PAGE, pageQuery, type Routes } from '../context.ts'
 import { StoredPassageSchema } from './passages.ts'
 
-const MOST = 1000
-/** Default of `limit`. */
-const PAGE = 100
 /** Maximum passages of a source that are sorted by position. */
 const MOST_SORTED = 10_000
 
 const { sourceCharacters: SOURCE_CHARACTERS } = READ_LIMITS
-const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: MOST, default: PAGE }))
 const collection = Type.Optional(CollectionNameSchema)
-const after = (maxLength: number) => optionalText(maxLength, 'Value of `next` of the previous page.')
-const next = Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' })
 
 const source = optionalText(SOURCE_CHARACTERS, 'Only passages from this source; empty: only those without one.')
 const SourceSchema = Type.Object({
@@ -30,12 +24,11 @@ const SourceSchema = Type.Object({
   passages: Type.Integer(),
 })
 /** Fields of routes that list passages or their sources. */
-export const ListFields = { limit, collection, next, source, sourceCount: SourceSchema }
+export const ListFields = { collection, source, sourceCount: SourceSchema }
 
 const SourcesQuerySchema = Type.Object({
   contains: optionalText(SOURCE_CHARACTERS, 'Only sources whose name contains this text, ignoring case.'),
-  limit,
-  after: after(SOURCE_CHARACTERS),
+  ...pageQuery(SOURCE_CHARACTERS),
   collection,
 })
 export const SourcesSchema = Type.Object({
@@ -43,7 +36,7 @@ export const SourcesSchema = Type.Object({
   total: Type.Object({ sources: Type.Integer(), passages: Type.Integer() }, { description: 'Total over all pages.' }),
   next,
 })
-const PassagesQuerySchema = Type.Object({ source, limit, after: after(READ_LIMITS.idBytes + 32), collection })
+const PassagesQuerySchema = Type.Object({ source, ...pageQuery(READ_LIMITS.idBytes + 32), collection })
 export const PassagesSchema = Type.Object({
   passages: Type.Array(StoredPassageSchema),
   total: Type.Integer({ description: 'Total over all pages.' }),

@@ -134,7 +134,7 @@ await t.test('half-written files of a killed process are swept, those of a livin
   const { open, dir } = await encoderOver(t)
   await open()
   const child = spawn(process.execPath, ['-e', 'setTimeout(() => 0, 60000)'])
-  const { processTag } = await import('../../../../base/locks/process.ts')
+  const { processTag } = await import('../../../../base/process-tag.ts')
   const [place = ''] = (await processTag()).split('-')
   const started = (await readFile(`/proc/${child.pid}/stat`, 'utf8').catch(() => '')).split(') ').at(-1)?.split(' ').at(19) ?? ''
   const aside = path.join(dir, 'aside', `${place}-${child.pid}-${started}.part`)
