@@ -1,10 +1,10 @@
-import { deflateSync, inflateSync } from 'node:zlib'
+import { constants, deflateSync, inflateSync } from 'node:zlib'
 
-/** Bytes of a compressed map of a font's codes at most, and of what is in it. */
-const MOST = { packed: 2 ** 16, bytes: 2 ** 20 }
+/** Bytes at most: of a compressed map of a font's codes, of what is in it, of what tells that it is one, and of all maps. */
+const MOST = { packed: 2 ** 16, bytes: 2 ** 17, head: 128, all: 2 ** 24 }
 const [STREAM, END] = ['stream', 'endstream']
-/** An entry for a code of one byte: the code, perhaps twice (a range of one), and its text in UTF-16. */
-const ENTRY = /<([0-9a-f]{2})>(\s*(?:<\1>\s*)?)<((?:[0-9a-f]{4})+)>/gi
+/** An entry for a code of one byte: the code, perhaps twice (a range of one), and its text in UTF-16; not the end of a range. */
+const ENTRY = /(?<!<[0-9a-f]{2}>\s{0,9})<([0-9a-f]{2})>(\s*(?:<\1>\s*)?)<((?:[0-9a-f]{4})+)>/gi
 const LEAST_PLAIN = 5
 /** Divides the first two bytes of compressed data (RFC 1950). */
 const ZLIB = 31
@@ -15,22 +15,28 @@ const ZLIB = 31
  * 12237). A map that does not fit into its place stays as it is.
  */
 export function withFullStops(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
-  const pdf = Buffer.from(bytes)
+  const copy = new Uint8Array(bytes)
+  const pdf = Buffer.from(copy.buffer)
+  let read = 0
   for (let at = pdf.indexOf(STREAM); at >= 0; at = pdf.indexOf(STREAM, at + 1)) {
     const from = at + STREAM.length + (pdf[at + STREAM.length] === 0x0d ? 2 : 1)
     const to = pdf.indexOf(END, from)
     if (to < 0) break
     if (to - from > MOST.packed || to - from < 2 || pdf.readUInt16BE(from) % ZLIB !== 0) continue
-    const map = mended(inflated(pdf.subarray(from, to)))
-    const packed = map === undefined ? pdf : deflateSync(map, { level: 9 })
+    const head = inflated(pdf.subarray(from, Math.min(to, from + MOST.head)))
+    const map = /CIDInit|begincmap|CMap/.test(head) && read < MOST.all ? inflated(pdf.subarray(from, to)) : ''
+    read += map.length
+    const whole = mended(map)
+    const packed = whole === undefined ? pdf : deflateSync(whole, { level: 9 })
     if (packed.length <= to - from) pdf.fill('\n', from, to).set(packed, from)
   }
-  return new Uint8Array(pdf)
+  return copy
 }
 
+/** What compressed data begin with; empty if it is too much, or damaged. */
 function inflated(packed: Uint8Array): string {
   try {
-    return inflateSync(packed, { maxOutputLength: MOST.bytes }).toString('latin1')
+    return inflateSync(packed, { maxOutputLength: MOST.bytes, finishFlush: constants.Z_SYNC_FLUSH }).toString('latin1')
   } catch {
     return ''
   }
@@ -47,7 +53,8 @@ function mended(map: string): string | undefined {
   const arePlain = entries.some(([code, text]) => code === '20' && text === '0020') && others.length >= LEAST_PLAIN && others.every(isPlain)
   const whole = map.replace(ENTRY, (entry, code: string, between: string, text: string) => {
     const isSpace = text.toLowerCase() === '0020' && code > '20' && code < '7f'
-    const sign = isSpace ? (arePlain ? `00${code}` : text) : text.replace(/^0020(?=.)/, '')
+    // A space and a combining mark are an accent by itself.
+    const sign = isSpace ? (arePlain ? `00${code}` : text) : text.replace(/^0020(?!03[0-6])(?=.)/, '')
     return sign === text ? entry : `<${code}>${between}<${sign}>`
   })
   return whole === map ? undefined : whole.replace(/%.*|\/CIDSystemInfo[^]*?def|\/CMap(?:Name|Type).*def/g, '').replace(/\s+/g, '\n')

@@ -19,7 +19,7 @@ const NUMBER = new RegExp(
 const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, lakh: 5, million: 6, crore: 7, billion: 9, bn: 9, trillion: 12 }))
 /** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 1 half, 3 millions, 2 thirds, 5 hundredths. */
 const CHANGES_NUMBER =
-  /^(?:\p{No}|(?:and|dozen|half|halves|(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten)th|(?:hundred|thousand|(?:m|b|tr)illion)(?:th)?)s?)$)/u
+  /^(?:\p{No}|(?:and|dozen|half|halves|(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|\w+teen|\w+tie)th|(?:hundred|thousand|(?:m|b|tr)illion)(?:th)?)s?)$)/u
 /** Letters after an amount of money. */
 const SCALES_OF_MONEY = new Map([...SCALES, ['k', 3], ['m', 6], ['b', 9], ['t', 12]])
 /** What may be a power of ten or a unit after another number (20K), or makes it a decade (1980s). */
