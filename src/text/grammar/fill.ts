@@ -1,7 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { MINUS, plainText } from '../words.ts'
 import { matches, type Grammar, type Part } from './grammar.ts'
-import { withDigits } from './number-words.ts'
+import { POWERS, withDigits } from './number-words.ts'
 
 type Value = Exclude<Part, { readonly kind: 'literal' }>
 
@@ -16,7 +16,7 @@ const NUMBER = new RegExp(
   'giu',
 )
 /** Powers of ten. */
-const SCALES = new Map(Object.entries({ hundred: 2, thousand: 3, lakh: 5, million: 6, crore: 7, billion: 9, bn: 9, trillion: 12 }))
+const SCALES = new Map([...POWERS, ['hundred', 2], ['lakh', 5], ['crore', 7], ['bn', 9]])
 /** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 1 half, 3 millions, 2 thirds, 5 hundredths. */
 const CHANGES_NUMBER =
   /^(?:\p{No}|(?:and|dozen|half|halves|(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|\w+teen|\w+tie)th|(?:hundred|thousand|(?:m|b|tr)illion)(?:th)?)s?)$)/u

@@ -5,12 +5,8 @@ const SMALL =
   )
 const TENS = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ')
 const VALUES = new Map([...SMALL.map((word, i) => [word, i] as const), ...TENS.map((word, i) => [word, 20 + 10 * i] as const)])
-const POWERS = new Map([
-  ['thousand', 1e3],
-  ['million', 1e6],
-  ['billion', 1e9],
-  ['trillion', 1e12],
-])
+/** Words for powers of ten after a number below a thousand, and their exponents. */
+export const POWERS: ReadonlyMap<string, number> = new Map(Object.entries({ thousand: 3, million: 6, billion: 9, trillion: 12 }))
 
 /** "No one" and "one of them" have no number, "below zero" is a sign, and "twenty-first" is an ordinal. */
 const SINGLE = `(?<!\\b(?:no|some|any|every|each)[- ])one\\b(?!['’]| (?:of|another)\\b)|(?<!\\b(?:below|above) )zero\\b`
@@ -31,7 +27,7 @@ function digitsOf(text: string): string | undefined {
     const power = POWERS.get(word)
     if (power !== undefined) {
       if (power >= least) return undefined
-      ;[sum, group, least] = [sum + group * power, 0, power]
+      ;[sum, group, least] = [sum + group * 10 ** power, 0, power]
     } else group = word === 'hundred' ? group * 100 : group + (VALUES.get(word) ?? 0)
   }
   return String(sum + group)
