@@ -156,6 +156,8 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly topTokens?: number | undefined
   /** Constrains the answer. Not in mode replug. */
   readonly grammar?: Grammar | undefined
+  /** Whether the request leaves `maxNewTokens` to the model: in mode map-rerank an answer that it cuts is read to its end. */
+  readonly isDefaultLimit?: boolean | undefined
   /** In mode map-rerank read the parts of each passage that are nearest to the question, too. */
   readonly focus?: true | undefined
 }
@@ -203,7 +205,7 @@ export interface AnswerReadResult extends ReadPlacement {
 }
 
 /** A document with a question, for the process that splits it and answers. */
-export interface DocumentRead extends DocumentRequest, Pick<AnswerRead, 'sampling' | 'includePrompts'> {
+export interface DocumentRead extends DocumentRequest, Pick<AnswerRead, 'sampling' | 'includePrompts' | 'isDefaultLimit'> {
   readonly chatTemplate: ChatTemplate
   /** Of its question, which holds it. */
   readonly instruction?: string | undefined

@@ -73,6 +73,7 @@ export function resolveDocument(
     ...(asked.isLine && instructionOf(form, template, defaults)),
     stopAtLineEnd: asked.isLine,
     maxNewTokens,
+    ...(form.max_new_tokens === undefined && asked.isLine && { isDefaultLimit: true }),
     minNewTokens,
     ...(sampling && { sampling: samplingOf(sampling) }),
     includePrompts: form.include_prompts ?? false,

@@ -73,6 +73,7 @@ export function resolveRequest(
     packing: request.packing ?? 'passages',
     // Of each value of a response format.
     maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens * (grammar ? valueCount(grammar) : 1),
+    ...(request.max_new_tokens === undefined && { isDefaultLimit: true }),
     ...(stop && stop.length > 0 && { stop: stop.map((text) => text.normalize()) }),
     ...(earlier.length > 0 && { earlier }),
     ...(sampling && { sampling: samplingOf(sampling) }),

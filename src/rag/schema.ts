@@ -132,7 +132,10 @@ export const AnswerRequestSchema = Type.Object(
       ),
     ),
     context_tokens: optionalInteger([1, LIMITS.contextTokens], 'Maximum number of tokens per passage; longer passages are truncated.'),
-    max_new_tokens: optionalInteger([1, LIMITS.newTokens], 'Maximum number of tokens to generate.'),
+    max_new_tokens: optionalInteger(
+      [1, LIMITS.newTokens],
+      "Maximum number of tokens to generate. Default: the model's protocol; an answer of mode map-rerank that it cuts may have three times as many.",
+    ),
     stop: Type.Optional(StopSchema),
     sampling: Type.Optional(SamplingSchema),
     packing: optionalEnum(

@@ -56,6 +56,22 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
     answers.every(({ probability_correct: probability, mode }) => probability !== null && mode === 'map-rerank'),
     'judged, though each passage was read on its own',
   )
+  const entries = [
+    [
+      'What is the IBAN of the club?',
+      'The IBAN of the club is DE89 3704 0044 0532 0130 00. Its BIC is COBADEFFXXX.',
+      'DE89 3704 0044 0532 0130 00',
+    ],
+    ['What was the net result in 2020?', 'The company made a net result of $(1,250) in 2020.', '$(1,250)'],
+  ] as const
+  for (const [question, text, expected] of entries) {
+    const passages = [{ title: 'Accounts', text }]
+    t.match(await ask({ question, passages }), { answer: expected, finish_reason: 'stop' }, 'a value to its end, with its sign')
+    const cut = await ask({ question, passages, max_new_tokens: 4 })
+    t.equal(cut.finish_reason, 'length', 'a limit of the request cuts')
+    const sampled = await ask({ question, passages, sampling: { temperature: 0.01, top_p: 1, seed: 5 } })
+    t.equal(sampled.answer, expected, 'sampling, too')
+  }
   const [row = ''] = (await readFile(fileUrl('index/corpus/passages.tsv'), 'utf8'))
     .split('\n')
     .filter((line) => line.includes('capital is Canberra'))

@@ -15,7 +15,7 @@ export async function prefixProxy(t: Test, { target, prefix, keeps }: { target: 
   const strays: string[] = []
   const server = createServer((asked, reply) => {
     const { url = '/', method, headers } = asked
-    if (url !== prefix && !url.startsWith(`${prefix}/`)) {
+    if (!/^[/?]?$/.test(url.slice(prefix.length, prefix.length + 1)) || !url.startsWith(prefix)) {
       strays.push(url)
       reply.writeHead(404).end()
       return

@@ -28,7 +28,8 @@ export const pageRoutes: Routes = async (app, { config }) => {
     const sent = content.replaceAll('{{title}}', () => escaped(title)).replaceAll('{{about}}', () => escaped(about))
     app.get(url, { schema: { hide: true }, logLevel: 'warn' }, ({ originalUrl }, reply) => {
       // Relative links of the page need the slash after the base path.
-      if (basePath !== '' && originalUrl.split('?')[0] === basePath) return reply.redirect(`${basePath}/`, 308)
+      const [address, ...query] = originalUrl.split('?')
+      if (basePath !== '' && address === basePath) return reply.redirect([`${basePath}/`, ...query].join('?'), 308)
       return reply.headers(HEADERS).type(type).send(sent)
     })
   }

@@ -122,10 +122,13 @@ function numbersIn(given: string): (string | undefined)[] {
     const words = `${plainText(rest)} `.split(' ')
     const scales = words.findIndex((word) => !powers.has(word))
     if (CHANGES_NUMBER.test(at(words, scales)) || (powers === SCALES && UNCLEAR.test(rest))) return undefined
-    if (MAYBE_SIGN.before.test(answer.slice(0, index)) || MAYBE_SIGN.after.test(rest)) return undefined
+    // As accounts have it: 1,250.00-.
+    const isNegative = /\d[.,]\d/.test(said) && MAYBE_SIGN.after.test(rest)
+    if (MAYBE_SIGN.before.test(answer.slice(0, index)) || (!isNegative && MAYBE_SIGN.after.test(rest))) return undefined
     const power = words.slice(0, scales).reduce((sum, word) => sum + (powers.get(word) ?? 0), 0)
     const decimal = decimalOf(said)
-    return shifted(NEGATED.test(words.slice(scales).join(' ')) && !decimal.startsWith('-') ? `-${decimal}` : decimal, power)
+    const isBelow = isNegative || NEGATED.test(words.slice(scales).join(' '))
+    return shifted(isBelow && !decimal.startsWith('-') ? `-${decimal}` : decimal, power)
   })
 }
 

@@ -74,10 +74,12 @@ t.test('the page works behind a proxy that takes a prefix off, without a setting
 
 t.test('the base path itself leads to the page, which needs the slash at its end', async (t) => {
   const { url } = await proxied(t, { keeps: true })
-  const asked = get(url)
-  const [answer] = (await once(asked, 'response')) as [{ statusCode: number; headers: Record<string, string> }]
-  asked.destroy()
-  t.match(answer, { statusCode: 308, headers: { location: `${PREFIX}/` } })
+  for (const query of ['', '?passage=a%2F1&mark=0-4', '?q=really?']) {
+    const asked = get(`${url}${query}`)
+    const [answer] = (await once(asked, 'response')) as [{ statusCode: number; headers: Record<string, string> }]
+    asked.destroy()
+    t.match(answer, { statusCode: 308, headers: { location: `${PREFIX}/${query}` } }, 'with what is asked')
+  }
 })
 
 t.test('a base path that is none is refused', (t) => {

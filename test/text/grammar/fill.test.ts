@@ -141,6 +141,8 @@ t.test('an answer in words names the choice or the number', (t) => {
     ['integer', '(5) million dollars', -5_000_000],
     ['integer', '$(20)k', -20_000],
     ['number', '(12.5)%', -12.5],
+    ['number', '1,250.00-', -1250],
+    ['number', '5-', undefined],
     ['integer', '(5%)', -5],
     ['integer', '(5)', undefined],
     ['integer', '(1927)', undefined],

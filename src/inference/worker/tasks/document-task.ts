@@ -87,6 +87,7 @@ export async function bestChunksTask(
       demonstrations: [],
       contextTokens: read.chunkTokens,
       maxNewTokens: read.maxNewTokens,
+      isDefaultLimit: read.isDefaultLimit,
       packing: 'passages',
       chatTemplate: read.chatTemplate,
       instruction: read.instruction,

@@ -1,5 +1,6 @@
 import { at, mean, present, sum } from '../../../../base/at.ts'
 import { nearestParts } from '../../../text/focus.ts'
+import { asSigned } from '../../../text/signed-amount.ts'
 import { plainText } from '../../../text/words.ts'
 import { confidence } from '../../confidence.ts'
 import type { AnswerRead } from '../../contract.ts'
@@ -47,7 +48,32 @@ export async function mapRerankTask(model: ReaderModel, read: AnswerRead, yieldP
     if (best === undefined || worth > best.worth) best = { ...surest, answer: agreed(surest.answer, placed), worth, passage: i }
   }
   const { passage, ...chosen } = present(best)
-  return { ...chosen, answer: { ...chosen.answer, ...joined(read, readings, passage, chosen) } }
+  const { answer, ended } = await inPassage(model, chosen, yieldPoint)
+  if (ended) at(readings, passage).push(ended)
+  return { ...chosen, answer: { ...answer, ...joined(read, readings, passage, chosen) } }
+}
+
+/** Times as many tokens as the default limit: a key, an address or a title is read to its end, a text without end is not. */
+const TO_END = 3
+
+/**
+ * The answer of a passage as it stands there: an amount with its sign, and what the default limit cuts read once more, to its end.
+ * @returns the second reading, too, if there is one
+ */
+export async function inPassage(
+  model: ReaderModel,
+  placed: Placed,
+  yieldPoint: YieldPoint,
+): Promise<{ readonly answer: Answer; readonly ended: Placed | undefined }> {
+  const { answer: cut, asked, whole } = placed
+  const maxNewTokens = TO_END * asked.maxNewTokens
+  const isRoom = cut.promptTokens + maxNewTokens <= model.limits.window
+  const ended =
+    asked.isDefaultLimit && !cut.stopped && isRoom
+      ? { ...placed, answer: await answerTask(model, { ...asked, maxNewTokens }, yieldPoint) }
+      : undefined
+  const answer = { ...cut, ...(ended?.answer.stopped && ended.answer) }
+  return { answer: { ...answer, text: asSigned(answer.text, at(whole.passages, 0).text) }, ended }
 }
 
 function sureness({ text, logprobs }: Answer): number {

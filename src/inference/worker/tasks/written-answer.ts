@@ -8,7 +8,7 @@ import type { ReaderModel } from '../decoder/reader-model.ts'
 import { timed } from '../runtime/timed.ts'
 import { answerTask, type PlannedRead } from './answer-task.ts'
 import { framedTokens, withAnswer, withNumbers } from './json-tokens.ts'
-import { mapRerankTask, type Placed } from './map-rerank.ts'
+import { inPassage, mapRerankTask, type Placed } from './map-rerank.ts'
 
 type Answer = Output<'answer'>
 
@@ -27,8 +27,12 @@ export async function writtenAnswerTask(
   const { topTokens, ...silent } = read
   const { answer, asked, whole } = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
   if (isPlain) return answer
+  const sampled = async (asked: PlannedRead): Promise<Answer> => {
+    if (!readsOneByOne(read)) return answerTask(model, asked, yieldPoint, grammar ? undefined : onText)
+    return (await inPassage(model, { answer: await answerTask(model, asked, yieldPoint), asked, whole }, yieldPoint)).answer
+  }
   const { result, ms } = await timed(async () => {
-    const said = sampling ? await answerTask(model, { ...asked, topTokens, sampling }, yieldPoint, grammar ? undefined : onText) : answer
+    const said = sampling ? await sampled({ ...asked, topTokens, sampling }) : answer
     // Several values may stand in several sentences.
     const source = grammar && valueCount(grammar) > 1 ? whole : asked
     const formed = grammar && (await inForm(model, { ...source, topTokens, sampling, stop: [], grammar }, said, yieldPoint))
@@ -45,10 +49,13 @@ function writtenOf({ text, stopped, logprobs, tokens }: Answer): WrittenAnswer {
   return { text, stopped, logprobs, tokens }
 }
 
+function readsOneByOne({ mode, passages }: AnswerRead): boolean {
+  return mode === 'map-rerank' && passages.length > 0
+}
+
 async function placed(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint, onText?: OnText): Promise<Placed> {
-  const { mode, passages } = read
-  if (mode === 'map-rerank' && passages.length > 0) return mapRerankTask(model, read, yieldPoint)
-  const asked: PlannedRead = { ...read, mode: mode === 'map-rerank' ? 'decoder-only' : mode }
+  if (readsOneByOne(read)) return mapRerankTask(model, read, yieldPoint)
+  const asked: PlannedRead = { ...read, mode: read.mode === 'map-rerank' ? 'decoder-only' : read.mode }
   return { answer: await answerTask(model, asked, yieldPoint, onText), asked, whole: asked }
 }
 
@@ -72,7 +79,7 @@ async function inForm(
   if (words === undefined) {
     // Tokens of the answer in words are those of the only string; text that the grammar fixes is not generated.
     const spent = open === grammar ? [] : said.logprobs
-    const maxNewTokens = Math.max(0, asked.maxNewTokens - spent.length)
+    const maxNewTokens = asked.isDefaultLimit ? asked.maxNewTokens : Math.max(0, asked.maxNewTokens - spent.length)
     const json = await answerTask(model, { ...asked, maxNewTokens, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
     // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
     const logprobs = withNumbers(json.tokens).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
