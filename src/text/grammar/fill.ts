@@ -28,6 +28,9 @@ const UNCLEAR = /^(?:['’]?s|[kKMBT])(?![\p{L}\p{N}])/u
 const MAYBE_SIGN = { before: /(?:^\s*[-−–] |±) ?$/, after: /^[-−–](?![\p{L}\p{N}])/u }
 /** An amount alone in brackets, with its currency. */
 const BRACKETED = /(?:(\p{Sc}) ?)?\((\p{Sc}?)(\d[\d,.]*(?: ?%)?)\)( ?\p{L}+)?/u
+/** The beginning of an answer that is a number: "about 300", "more than 2 tons". */
+const AMOUNT =
+  /^\P{L}*(?:(?:minus|negative|about|around|approximately|roughly|some|circa|nearly|almost|only|exactly|over|under|(?:more|less|fewer) than|at (?:least|most)|up to) \P{L}*)?\d/iu
 /** Words that make the number before them negative. */
 const NEGATED = /^(?:degrees? )?(?:[cf] |celsius |fahrenheit )?below (?:zero|freezing)\b|^(?:bce?|b c)\b/
 /** "Not Canberra" does not name Canberra. */
@@ -48,21 +51,29 @@ export function fixedLength(grammar: Grammar = []): number {
 }
 
 /**
- * Replaces the value that an answer in words determines by a literal: the only string of a grammar is the answer; an only value of another
- * kind is the choice or the number that the answer names.
+ * Replaces the value that an answer in words determines by a literal: the only number or else the only string of a grammar is the answer; an
+ * only choice is the one that it names.
  */
 export function filled(grammar: Grammar, answer: string): Grammar {
-  const values = grammar.filter(isValue)
-  const strings = values.filter(({ kind }) => kind === 'string')
-  const [part] = strings.length === 1 ? strings : values.length === 1 ? values : []
+  const part = determined(grammar, answer)
   const text = part && valueIn(part, answer)
   return text === undefined ? grammar : grammar.map((other) => (other === part ? { kind: 'literal', text } : other))
 }
 
-/** Whether the answer is longer than the only string of a grammar. */
+/** Whether the answer is longer than the string that it determines. */
 export function isCut(grammar: Grammar, answer: string): boolean {
-  const [part, ...others] = grammar.filter(({ kind }) => kind === 'string')
-  return part?.kind === 'string' && others.length === 0 && Array.from(answer).length > part.maxLength
+  const part = determined(grammar, answer)
+  return part?.kind === 'string' && Array.from(answer).length > part.maxLength
+}
+
+/** The value that an answer determines, if there is one. An amount ("14 kilograms") is no string where numbers are wanted. */
+function determined(grammar: Grammar, answer: string): Value | undefined {
+  const values = grammar.filter(isValue)
+  const isAmount = AMOUNT.test(withDigits(answer))
+  const numbers = values.filter((part) => part.kind !== 'string' && part.kind !== 'choice' && valueIn(part, answer) !== undefined)
+  const strings = values.filter(({ kind }) => kind === 'string')
+  const fitting = isAmount && numbers.length > 0 ? numbers : strings.length === 1 ? strings : values
+  return fitting.length === 1 ? fitting[0] : undefined
 }
 
 /** The only text of a grammar; undefined if there are more. */

@@ -201,6 +201,33 @@ t.test('an answer in words names the choice or the number', (t) => {
   t.end()
 })
 
+t.test('of several values an amount is the number, and what is no amount the string', (t) => {
+  const properties = { where: { type: 'string', maxLength: 40 }, count: { type: 'integer' } }
+  const literals = (schema: Readonly<Record<string, object>>, answer: string) =>
+    filled(object(schema), answer)
+      .map((part) => (part.kind === 'literal' ? part.text : '_'))
+      .join('')
+  for (const [schema, answer, expected] of [
+    [properties, 'two', '{"where":_,"count":2}'],
+    [properties, '2 entrances', '{"where":_,"count":2}'],
+    [properties, 'minus three', '{"where":_,"count":-3}'],
+    [properties, 'about 300 people', '{"where":_,"count":300}'],
+    [properties, '(1,250)', '{"where":_,"count":-1250}'],
+    [properties, 'in the north', '{"where":"in the north","count":_}'],
+    [properties, 'Room 2', '{"where":"Room 2","count":_}'],
+    [properties, '2.5', '{"where":"2.5","count":_}'],
+    [properties, 'between 2 and 3', '{"where":"between 2 and 3","count":_}'],
+    [{ ...properties, steps: { type: 'number' } }, '2', '{"where":_,"count":_,"steps":_}'],
+    [{ ...properties, street: { type: 'string' } }, '2', '{"where":_,"count":2,"street":_}'],
+    [{ ...properties, isOpen: { type: 'boolean' } }, '2', '{"where":_,"count":2,"isOpen":_}'],
+  ] as const)
+    t.equal(literals(schema, answer), expected, answer)
+  const long = 'in the north of the old town, behind the station and the market'
+  t.ok(isCut(object(properties), long))
+  t.notOk(isCut(object(properties), `2, ${long}`), 'a number is not cut')
+  t.end()
+})
+
 t.test('a single value that the answer does not name is decoded in words', (t) => {
   const choice = inWords(object({ city: { enum: ['Sydney', 'say "no"', 7] } }))
   t.same(choice?.grammar, [{ kind: 'choice', texts: ['Sydney', 'say "no"', '7'] }])
