@@ -1,7 +1,7 @@
 import type { CepeManifest, ContrieverManifest, RerankerManifest } from '../../models/manifest.ts'
 import type { ChatTemplate, Turn } from '../text/chat-template.ts'
 import type { DocumentChunk, DocumentRequest } from '../text/document/request.ts'
-import type { Grammar } from '../text/grammar/grammar.ts'
+import type { Constrained, Grammar } from '../text/grammar/grammar.ts'
 import type { Observer } from './observer.ts'
 import type { Mode, PromptRequest, ReadPlan } from '../text/plan.ts'
 import type { PromptPassage } from '../text/prompt.ts'
@@ -76,8 +76,8 @@ export interface GenerateRequest extends EncoderInput {
   readonly wantsTokenShares?: boolean
   /** Number of most likely tokens to return per position; default none. */
   readonly topTokens?: number | undefined
-  /** Constrains the answer; decoded one token per run, attention is not measured. Text that it fixes is not counted as new tokens. */
-  readonly grammar?: Grammar | undefined
+  /** Constrains the answer; decoded one token per run, attention is not measured. */
+  readonly value?: Constrained | undefined
 }
 
 /** A candidate token with its natural-log probability. */
@@ -154,7 +154,7 @@ export interface AnswerRead extends Omit<PromptRequest, 'mode'> {
   readonly attendedSentences?: boolean
   /** Return the answer's tokens, each with this many most likely alternatives. Not in mode replug. */
   readonly topTokens?: number | undefined
-  /** Constrains the answer. Not in mode replug. */
+  /** The form of the answer. Not in mode replug. */
   readonly grammar?: Grammar | undefined
   /** Whether the request leaves `maxNewTokens` to the model: in mode map-rerank an answer that it cuts is read to its end. */
   readonly isDefaultLimit?: boolean | undefined

@@ -2,6 +2,7 @@ import { withTimeLeft, type Admission, type RunOptions } from '../inference/cont
 import type { CepeManifest } from '../../models/manifest.ts'
 import { LIMITS } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
+import { isValue } from '../text/grammar/grammar.ts'
 
 /** Work with its own time per token. */
 type Kind = ResolvedQuestion['mode'] | 'document' | 'rerank'
@@ -57,7 +58,10 @@ export function questionCost(question: ResolvedQuestion, manifest: CepeManifest,
   // Alternatives, and answers that are not written as they are read, need another reading of the prompt.
   const isReadAgain = (question.topTokens ?? 0) > 0 || question.sampling !== undefined || question.grammar !== undefined
   const readings = isReadAgain ? 2 : 1
-  return BASE_COST + readings * tokenCost(question, manifest, answers)
+  // Each of several values is read once more, one at a time from the passage of the answer alone.
+  const values = question.grammar?.filter(isValue).length ?? 0
+  const value = values > 1 ? tokenCost({ ...question, ...(question.mode === 'map-rerank' && { k: 1 }) }, manifest, []) : 0
+  return BASE_COST + readings * tokenCost(question, manifest, answers) + values * value
 }
 
 function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: readonly string[]): number {

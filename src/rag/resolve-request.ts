@@ -4,7 +4,6 @@ import { defaultMode, jointMode } from '../../models/protocol.ts'
 import type { AnswerRead, Sampling } from '../inference/contract.ts'
 import type { ChatTemplate } from '../text/chat-template.ts'
 import { SHORT_ANSWER } from '../text/instruction.ts'
-import { valueCount } from '../text/grammar/fill.ts'
 import type { Mode, PlannedMode } from '../text/plan.ts'
 import type { Demonstration } from '../text/prompt.ts'
 import type { PromptForm } from './calibration.ts'
@@ -71,8 +70,7 @@ export function resolveRequest(
     // The default speaks of passages.
     ...instructionOf(request, mode === 'closed-book' ? 'none' : template, defaults),
     packing: request.packing ?? 'passages',
-    // Of each value of a response format.
-    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens * (grammar ? valueCount(grammar) : 1),
+    maxNewTokens: request.max_new_tokens ?? defaults.max_new_tokens,
     ...(request.max_new_tokens === undefined && { isDefaultLimit: true }),
     ...(stop && stop.length > 0 && { stop: stop.map((text) => text.normalize()) }),
     ...(earlier.length > 0 && { earlier }),

@@ -1,9 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { MINUS, plainText } from '../words.ts'
-import { matches, type Grammar, type Part } from './grammar.ts'
+import { isValue, isWhole, type Constrained, type Grammar, type Value } from './grammar.ts'
 import { POWERS, withDigits } from './number-words.ts'
-
-type Value = Exclude<Part, { readonly kind: 'literal' }>
 
 /** How an answer in words names the values of a boolean. */
 const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
@@ -36,38 +34,8 @@ const NEGATED = /^(?:degrees? )?(?:[cf] |celsius |fahrenheit )?below (?:zero|fre
 /** "Not Canberra" does not name Canberra. */
 const NEGATION = / (?:not|no(?! -?\d)|never|neither|nor|none|without|isn t|wasn t) /
 
-function isValue(part: Part): part is Value {
-  return part.kind !== 'literal'
-}
-
-/** Number of values of a grammar. */
-export function valueCount(grammar: Grammar): number {
-  return grammar.filter(isValue).length
-}
-
-/** Characters, and tokens at most, of the text that a grammar fixes. */
-export function fixedLength(grammar: Grammar = []): number {
-  return grammar.reduce((sum, part) => sum + (part.kind === 'literal' ? part.text.length : 0), 0)
-}
-
-/**
- * Replaces the value that an answer in words determines by a literal: the only number or else the only string of a grammar is the answer; an
- * only choice is the one that it names.
- */
-export function filled(grammar: Grammar, answer: string): Grammar {
-  const part = determined(grammar, answer)
-  const text = part && valueIn(part, answer)
-  return text === undefined ? grammar : grammar.map((other) => (other === part ? { kind: 'literal', text } : other))
-}
-
-/** Whether the answer is longer than the string that it determines. */
-export function isCut(grammar: Grammar, answer: string): boolean {
-  const part = determined(grammar, answer)
-  return part?.kind === 'string' && Array.from(answer).length > part.maxLength
-}
-
-/** The value that an answer determines, if there is one. An amount ("14 kilograms") is no string where numbers are wanted. */
-function determined(grammar: Grammar, answer: string): Value | undefined {
+/** The value that an answer in words determines, if there is one. An amount ("14 kilograms") is no string where numbers are wanted. */
+export function determined(grammar: Grammar, answer: string): Value | undefined {
   const values = grammar.filter(isValue)
   const isAmount = AMOUNT.test(withDigits(answer))
   const numbers = values.filter((part) => part.kind !== 'string' && part.kind !== 'choice' && valueIn(part, answer) !== undefined)
@@ -76,26 +44,25 @@ function determined(grammar: Grammar, answer: string): Value | undefined {
   return fitting.length === 1 ? fitting[0] : undefined
 }
 
-/** The only text of a grammar; undefined if there are more. */
-export function onlyText(grammar: Grammar): string | undefined {
-  const texts = grammar.flatMap((part) => (part.kind === 'literal' ? [part.text] : []))
-  return texts.length === grammar.length ? texts.join('') : undefined
+type Text = Extract<Value, { readonly kind: 'string' }>
+
+/** Whether an answer is longer than a string. */
+export function isCut({ maxLength }: Text, answer: string): boolean {
+  return Array.from(answer).length > maxLength
 }
 
-/**
- * For a grammar with one value, which can be answered in words.
- * @returns a grammar of the words, and the conversion to a text of the whole grammar; undefined for a grammar with several values
- */
-export function inWords(grammar: Grammar): { readonly grammar: Grammar; json(words: string): string } | undefined {
-  const [part, ...others] = grammar.filter(isValue)
-  if (part === undefined || others.length > 0) return undefined
-  const texts = part.kind === 'choice' ? new Map(part.texts.flatMap((text) => namesOf(text).map((name) => [name, text]))) : undefined
+/** The JSON text of a string that is an answer, as far as it may be. */
+export function stringIn({ maxLength }: Text, answer: string): string {
+  return JSON.stringify(shortened(answer, maxLength))
+}
+
+/** A value to decode in words, and the conversion of those to its JSON text. */
+export function inWords(value: Constrained): { readonly value: Constrained; json(words: string): string } {
+  if (value.kind !== 'choice') return { value, json: (words) => words }
+  const texts = new Map(value.texts.flatMap((text) => namesOf(text).map((name) => [name, text])))
   // An answer that ends early stands for the first choice that it begins.
-  const named = (words: string) => texts && [...texts].find(([name]) => name.startsWith(words))?.[1]
-  return {
-    grammar: [texts ? { kind: 'choice', texts: [...texts.keys()] } : part],
-    json: (words) => grammar.map((other) => (isValue(other) ? (texts?.get(words) ?? named(words) ?? words) : other.text)).join(''),
-  }
+  const named = (words: string) => [...texts].find(([name]) => name.startsWith(words))?.[1]
+  return { value: { kind: 'choice', texts: [...texts.keys()] }, json: (words) => texts.get(words) ?? named(words) ?? words }
 }
 
 /** The words for a value of an enumeration, given as JSON. */
@@ -105,11 +72,10 @@ function namesOf(json: string): readonly string[] {
 }
 
 /** The JSON text of the value that an answer names; undefined if it names none, or several. */
-function valueIn(part: Value, answer: string): string | undefined {
-  if (part.kind === 'string') return JSON.stringify(shortened(answer, part.maxLength))
+export function valueIn(part: Constrained, answer: string): string | undefined {
   if (part.kind === 'choice') return choiceIn(part.texts, answer)
   const [number, ...others] = new Set(numbersIn(answer))
-  return number !== undefined && others.length === 0 && matches([part], number) ? number : undefined
+  return number !== undefined && others.length === 0 && isWhole(part, number) ? number : undefined
 }
 
 /** A text whose amount in brackets has a minus, as in accounts, or is named with and without it where it may be a year or a remark. */

@@ -1,6 +1,6 @@
 import { isExact, isObject } from '../../../base/json.ts'
 import { invalidRequest, type CodedError } from '../../../base/errors.ts'
-import type { Grammar, Part } from './grammar.ts'
+import type { Grammar, Part, Value } from './grammar.ts'
 
 /** Limits of a JSON schema for constrained decoding. */
 const GRAMMAR_LIMITS = { properties: 16, nameCharacters: 64, choices: 100, choiceCharacters: 200, stringCharacters: 500 } as const
@@ -19,7 +19,7 @@ const REMEDY = 'Use enum, const, string, number, integer, boolean, or an object 
 
 /**
  * Converts a JSON schema to a grammar: an enumeration, a string (of `GRAMMAR_LIMITS.stringCharacters` without `maxLength`), a number, an
- * integer, a boolean, or an object of these, whose properties are all written, in order. Where null may stand, too, a value is written.
+ * integer, a boolean, or an object of these, whose properties are all written, in order.
  * @param field name of the schema in errors
  * @throws invalid_request naming the unsupported part and the alternatives
  */
@@ -51,10 +51,16 @@ function resolved(schema: Schema, field: string, root: Schema, references = 0): 
 
 /** The only type or schema of a list next to that of null; undefined if there is none, or several. */
 function notNull(list: unknown): unknown {
-  const isNull = (one: unknown): boolean =>
-    one === 'null' || (typeof one === 'object' && one !== null && 'type' in one && one.type === 'null')
   const others = Array.isArray(list) ? list.filter((one) => !isNull(one)) : []
   return others.length === 1 ? others[0] : undefined
+}
+
+function isNull(one: unknown): boolean {
+  return one === 'null' || (isObject(one) && one['type'] === 'null')
+}
+
+function isNullable(schema: Schema): boolean {
+  return ['type', 'anyOf', 'oneOf'].some((keyword) => [schema[keyword]].flat().some(isNull))
 }
 
 function objectOf(schema: Schema, field: string, root: Schema): Grammar {
@@ -66,11 +72,17 @@ function objectOf(schema: Schema, field: string, root: Schema): Grammar {
   // All properties are written, and no others: an object is valid whatever else may be left out or added.
   if (!Array.isArray(required) || required.some((wanted) => !properties.some(([name]) => name === wanted)))
     throw refused(`${field}.required`, 'must be a list of names in properties: no others are written')
-  const parts = properties.map(([name, property], i): readonly [string, Part] => {
+  const parts = properties.map(([name, property], i): readonly [string, Value] => {
     const path = `${field}.properties.${name}`
     if (name.length > GRAMMAR_LIMITS.nameCharacters || !isPrintable(name))
       throw refused(path, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
-    return [`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`, valueOf(resolved(schemaAt(property, path), path, root), path)]
+    const own = schemaAt(property, path)
+    const value = valueOf(resolved(own, path, root), path)
+    const question = questionOf(name, own['description'], value)
+    return [
+      `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`,
+      { ...value, ...(question !== undefined && { question }), ...(isNullable(own) && { isNullable: true }) },
+    ]
   })
   const isOpen = parts.some(([, value]) => onlyChoice(value) === undefined)
   const written = parts.flatMap(([name, value]): Part[] => {
@@ -80,12 +92,29 @@ function objectOf(schema: Schema, field: string, root: Schema): Grammar {
   return [...written, { kind: 'literal', text: '}' }]
 }
 
+/** Names of what the request asks for. */
+const ASKED_FOR = /^(?:final )?(?:answer|value|result|response|output|text|content)$/
+
+/** The question for a property: its description if that is a question, else one for its name. */
+function questionOf(name: string, description: unknown, value: Value): string | undefined {
+  if (typeof description === 'string' && description.trim().endsWith('?')) return description.trim()
+  const words = name
+    .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .trim()
+    .toLowerCase()
+  if (ASKED_FOR.test(words)) return undefined
+  const isBoolean = value.kind === 'choice' && value.texts.includes('true')
+  if (!isBoolean) return `What is the ${words}?`
+  return /^(?:is|are|was|were|has|have|had|does|do|did|can|may|must) /.test(words) ? `${words}?` : `Is it ${words}?`
+}
+
 /** The text of a value without alternatives, which says nothing next to others. */
-function onlyChoice(value: Part): string | undefined {
+function onlyChoice(value: Value): string | undefined {
   return value.kind === 'choice' && value.texts.length === 1 ? value.texts[0] : undefined
 }
 
-function valueOf(schema: Schema, field: string): Part {
+function valueOf(schema: Schema, field: string): Value {
   if ('const' in schema || 'enum' in schema) return choiceOf(schema, field)
   const { type } = schema
   const keywords = typeof type === 'string' ? KEYWORDS.get(type) : undefined
@@ -100,7 +129,7 @@ function valueOf(schema: Schema, field: string): Part {
   return { kind: 'string', maxLength }
 }
 
-function choiceOf(schema: Schema, field: string): Part {
+function choiceOf(schema: Schema, field: string): Value {
   refuseUnknown(schema, ['type', 'enum', 'const'], field)
   const { const: only, enum: among = [only] } = schema
   const values = Array.isArray(among) && 'const' in schema ? among.filter((value) => value === only) : among

@@ -1,71 +1,44 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { grammarOf } from '../../../src/text/grammar/from-schema.ts'
-import { advance, matches, mayEnd, mustEnd, START, type Grammar } from '../../../src/text/grammar/grammar.ts'
+import { isBegun, isFinal, isWhole, type Constrained } from '../../../src/text/grammar/grammar.ts'
 
 const RUNS = { numRuns: 300 }
-const scalar = fc.oneof(fc.string({ maxLength: 20 }), fc.integer(), fc.boolean(), fc.constant(null))
-const printable = (text: string): boolean => !/\p{Cc}/u.test(text)
+
+/** The only value of a schema. */
+function valueOf(schema: object): Constrained {
+  const [value, ...others] = grammarOf(schema, 's')
+  if (value === undefined || others.length > 0 || value.kind === 'literal' || value.kind === 'string') throw new Error('not one value')
+  return value
+}
 
 /** A schema with a value of it. */
 const valued: fc.Arbitrary<{ schema: object; value: unknown }> = fc.oneof(
   fc
-    .array(
-      scalar.filter((value) => typeof value !== 'string' || printable(value)),
-      { minLength: 1, maxLength: 8 },
-    )
+    .array(fc.oneof(fc.string({ maxLength: 20 }), fc.integer(), fc.boolean(), fc.constant(null)), { minLength: 1, maxLength: 8 })
+    .filter((values) => values.every((value) => !/\p{Cc}/u.test(String(value))))
     .chain((values) => fc.constantFrom(...values).map((value) => ({ schema: { enum: values }, value }))),
-  fc
-    .string({ maxLength: 30, unit: 'binary' })
-    .filter((text) => printable(text) && !/\p{Cs}/u.test(text))
-    .map((value) => ({ schema: { type: 'string', maxLength: 30, description: 'a text' }, value })),
   fc.integer({ min: -999_999_999, max: 999_999_999 }).map((value) => ({ schema: { type: 'integer' }, value })),
-  fc
-    .integer({ min: -999_999, max: 999_999 })
-    .map((value) => value / 1000)
-    .map((value) => ({ schema: { type: 'number' }, value })),
+  fc.integer({ min: -999_999, max: 999_999 }).map((value) => ({ schema: { type: 'number' }, value: value / 1000 })),
   fc.boolean().map((value) => ({ schema: { type: 'boolean' }, value })),
 )
-const name = fc.string({ minLength: 1, maxLength: 12 }).filter((text) => printable(text) && text !== '__proto__' && !/^\d+$/.test(text))
-const object = fc.dictionary(name, valued, { minKeys: 1, maxKeys: 5, noNullPrototype: true }).map((fields) => {
-  const entries = Object.entries(fields)
-  const schema = {
-    type: 'object',
-    properties: Object.fromEntries(entries.map(([key, { schema }]) => [key, schema])),
-    required: entries.map(([key]) => key),
-    additionalProperties: false,
-  }
-  return { schema, value: Object.fromEntries(entries.map(([key, { value }]) => [key, value])) }
-})
-const any = fc.oneof(valued, object)
 
-/** A text that a machine writes by taking characters that the grammar goes on with, as a masked model does. */
-function written(grammar: Grammar, choose: (count: number) => number): string {
-  const alphabet = [...new Set([...JSON.stringify(grammar), ...'"{}:,-0123456789.abz \\n'])]
+/** A text of characters that the value allows next, as a masked model writes it. */
+function written(value: Constrained, choose: (count: number) => number): string {
+  const alphabet = [...new Set([...JSON.stringify(value), ...'"-0123456789.abz \\n'])]
   let text = ''
-  let position = START
-  for (let i = 0; i < 400 && !mustEnd(grammar, position); i++) {
-    if (mayEnd(grammar, position) && choose(3) === 0) break
-    const open = alphabet.flatMap((character) => {
-      const next = advance(grammar, position, character)
-      return next ? [{ character, next }] : []
-    })
-    const taken = open[choose(open.length)]
-    if (taken === undefined) break
-    text += taken.character
-    position = taken.next
+  for (let i = 0; i < 60 && !isFinal(value, text) && !(isWhole(value, text) && choose(3) === 0); i++) {
+    const open = alphabet.filter((character) => isBegun(value, text + character))
+    text += open[choose(open.length)] ?? ''
   }
-  return mayEnd(grammar, position) ? text : ''
+  return isWhole(value, text) ? text : ''
 }
 
-t.test('every value of a schema is one of its texts, and each of its beginnings goes on', (t) => {
+t.test('every value of a schema is one of its texts, and each of its beginnings may continue', (t) => {
   fc.assert(
-    fc.property(any, ({ schema, value }) => {
-      const grammar = grammarOf(schema, 'schema')
-      const text = JSON.stringify(value)
-      if (!matches(grammar, text)) return false
-      const characters = [...text]
-      return characters.every((_, i) => advance(grammar, START, characters.slice(0, i).join('')) !== undefined)
+    fc.property(valued, ({ schema, value }) => {
+      const [own, text] = [valueOf(schema), JSON.stringify(value)]
+      return isWhole(own, text) && [...text].every((_, i) => isBegun(own, text.slice(0, i)))
     }),
     RUNS,
   )
@@ -73,20 +46,11 @@ t.test('every value of a schema is one of its texts, and each of its beginnings 
   t.end()
 })
 
-t.test('whatever is written under a grammar is JSON of the schema, however it is cut into tokens', (t) => {
+t.test('whatever is written under a constraint is JSON of the schema', (t) => {
   fc.assert(
-    fc.property(any, fc.infiniteStream(fc.nat()), ({ schema }, stream) => {
-      const grammar = grammarOf(schema, 'schema')
-      const text = written(grammar, (count) => Number(stream.next().value) % Math.max(1, count))
-      if (text === '') return true
-      fc.pre(matches(grammar, text))
-      const half = Math.floor(text.length / 2)
-      const between = advance(grammar, START, text.slice(0, half))
-      return (
-        between !== undefined &&
-        advance(grammar, between, text.slice(half)) !== undefined &&
-        isOf(schema as Record<string, unknown>, JSON.parse(text) as unknown)
-      )
+    fc.property(valued, fc.infiniteStream(fc.nat()), ({ schema }, stream) => {
+      const text = written(valueOf(schema), (count) => Number(stream.next().value) % Math.max(1, count))
+      return text === '' || isOf(schema as Record<string, unknown>, JSON.parse(text) as unknown)
     }),
     RUNS,
   )
@@ -97,60 +61,24 @@ t.test('whatever is written under a grammar is JSON of the schema, however it is
 /** What the subset of JSON schema means, by itself. */
 function isOf(schema: Readonly<Record<string, unknown>>, value: unknown): boolean {
   if (Array.isArray(schema['enum'])) return schema['enum'].includes(value)
-  if (schema['type'] === 'object') {
-    const properties = Object.entries(schema['properties'] as Record<string, Record<string, unknown>>)
-    const fields = value as Record<string, unknown>
-    return properties.length === Object.keys(fields).length && properties.every(([key, property]) => isOf(property, fields[key]))
-  }
-  if (schema['type'] === 'string') return typeof value === 'string' && [...value].length <= Number(schema['maxLength'])
-  if (schema['type'] === 'integer') return Number.isInteger(value)
-  return typeof value === schema['type']
+  return schema['type'] === 'integer' ? Number.isInteger(value) : typeof value === schema['type']
 }
 
-t.test('texts that are not of a grammar, and where one must end', (t) => {
-  const grammar = grammarOf(
-    {
-      type: 'object',
-      properties: { a: { enum: [1, 12] }, b: { type: 'string', maxLength: 2 } },
-      required: ['a', 'b'],
-      additionalProperties: false,
-    },
-    's',
-  )
-  for (const text of ['{"a":1,"b":"xy"}', '{"a":12,"b":""}', '{"a":1,"b":"\\n\\""}', '{"a":1,"b":"\u{1f600}\u{1f600}"}'])
-    t.ok(matches(grammar, text), text)
-  for (const text of [
-    '',
-    '{',
-    '{"a":2',
-    '{"a":123',
-    '{"a":1,"b":"xyz"',
-    '{"a":1, "b"',
-    '{"a":1,"b":"\n"}',
-    '{"a":1,"b":"\\x"',
-    '{"a":1,"b":"xy"}}',
-    '{"b":""}',
-  ])
-    t.notOk(matches(grammar, text), JSON.stringify(text))
+t.test('texts that are not of a value, and where one must end', (t) => {
   for (const [schema, yes, no] of [
     [{ type: 'number' }, ['0', '-1.5', '123456789012345'], ['-', '01', '1.', '1e5', '+1', '1234567890123456']],
     [{ type: 'integer' }, ['0', '-7'], ['1.0', '00', '']],
     [{ type: 'boolean' }, ['true', 'false'], ['True', 'tru']],
     [{ const: null }, ['null'], ['nul']],
+    [{ enum: [1, 12] }, ['1', '12'], ['2', '123', '']],
   ] as const) {
-    const own = grammarOf(schema, 's')
-    for (const text of yes) t.ok(matches(own, text), text)
-    for (const text of no) t.notOk(matches(own, text), text)
+    const own = valueOf(schema)
+    for (const text of yes) t.ok(isWhole(own, text), text)
+    for (const text of no) t.notOk(isWhole(own, text), text)
   }
-  const end = (schema: object, text: string) => {
-    const own = grammarOf(schema, 's')
-    const position = advance(own, START, text)
-    return position && [mayEnd(own, position), mustEnd(own, position)]
-  }
-  t.same(end({ enum: [1, 12] }, '1'), [true, false])
-  t.same(end({ enum: [1, 12] }, '12'), [true, true])
-  t.same(end({ type: 'integer' }, '4'), [true, false])
-  t.same(end({ type: 'string', maxLength: 3 }, '"a"'), [true, true])
+  const ones = valueOf({ enum: [1, 12] })
+  t.same([isFinal(ones, '1'), isFinal(ones, '12')], [false, true])
+  t.equal(isFinal(valueOf({ type: 'integer' }), '4'), false)
   t.end()
 })
 
@@ -205,10 +133,10 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   // As Pydantic and zod write optional fields, and enumerations that are classes.
   const nullable = (value: object): object[] => [{ anyOf: [value, { type: 'null' }], default: null }, { oneOf: [{ type: 'null' }, value] }]
   for (const schema of [...nullable({ type: 'integer' }), { type: ['integer', 'null'], title: 'Year' }])
-    t.same(grammarOf(one(schema), 's'), grammarOf(one({ type: 'integer' }), 's'), JSON.stringify(schema))
+    t.match(grammarOf(one(schema), 's')[1], { kind: 'integer', isNullable: true }, JSON.stringify(schema))
   const colours = { Colour: { enum: ['red', 'blue'], type: 'string', title: 'Colour' }, Own: { $ref: '#/$defs/Colour' } }
   for (const schema of [{ $ref: '#/$defs/Colour' }, { $ref: '#/$defs/Own', description: 'x' }, ...nullable({ $ref: '#/$defs/Colour' })])
-    t.same(grammarOf({ ...one(schema), $defs: colours }, 's'), grammarOf(one(colours.Colour), 's'), JSON.stringify(schema))
+    t.same(written({ ...one(schema), $defs: colours }), written(one(colours.Colour)), JSON.stringify(schema))
   // As tools that make schemas of classes leave them: nothing required, or nothing said about other properties.
   const { required, additionalProperties, ...plain } = one({ type: 'boolean' })
   for (const more of [{}, { required }, { required: [] }, { required, additionalProperties: true }, { additionalProperties }])
@@ -220,7 +148,7 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [
       { kind: 'literal', text: '{"kind":"city"' },
       { kind: 'literal', text: ',"city":' },
-      { kind: 'string', maxLength: 500 },
+      { kind: 'string', maxLength: 500, question: 'What is the city?' },
       { kind: 'literal', text: ',"is":true' },
       { kind: 'literal', text: '}' },
     ],
@@ -230,5 +158,26 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   t.same(written({ type: 'string', title: 'Capital' }), [{ kind: 'string', maxLength: 500 }], 'as clients derive it from a class')
   const longest = ['x'.repeat(200), '\u{1F600}'.repeat(200), '"'.repeat(200)]
   t.same(grammarOf({ enum: longest }, 's'), [{ kind: 'choice', texts: longest.map((text) => JSON.stringify(text)) }], 'as characters count')
+  t.end()
+})
+
+t.test('each property is asked for by its name, or by its description', (t) => {
+  const question = (name: string, property: object): unknown => {
+    const [, value] = grammarOf({ type: 'object', properties: { [name]: property } }, 's')
+    return value && 'question' in value ? value.question : undefined
+  }
+  for (const [name, property, expected] of [
+    ['start_date', { type: 'string' }, 'What is the start date?'],
+    ['startDate', { type: 'string' }, 'What is the start date?'],
+    ['weight-kg', { type: 'number' }, 'What is the weight kg?'],
+    ['kind', { enum: ['a', 'b'] }, 'What is the kind?'],
+    ['is_open', { type: 'boolean' }, 'is open?'],
+    ['paid', { type: ['boolean', 'null'] }, 'Is it paid?'],
+    ['rent', { type: 'number', description: 'In euros' }, 'What is the rent?'],
+    ['rent', { type: 'number', description: ' How much is the rent per month? ' }, 'How much is the rent per month?'],
+    ['answer', { type: 'string' }, undefined],
+    ['finalAnswer', { type: 'string' }, undefined],
+  ] as const)
+    t.equal(question(name, property), expected, name)
   t.end()
 })

@@ -33,11 +33,7 @@ export async function untilEnd(
   const tokenIds: number[] = []
   const logprobs: number[] = []
   for (let chosen = 0; ; chosen++) {
-    // Text that must follow is no choice of the model's: its probability is 1, and it does not count as new tokens.
-    const fixed = constraint?.forced() ?? []
-    tokenIds.push(...fixed)
-    logprobs.push(...fixed.map(() => 0))
-    if (chosen >= maxNewTokens || (fixed.length > 0 && constraint?.isOver())) return { tokenIds, logprobs }
+    if (chosen >= maxNewTokens) return { tokenIds, logprobs }
     const { id, logprob } = await next(tokenIds, chosen)
     tokenIds.push(id)
     logprobs.push(logprob)

@@ -2,8 +2,9 @@ import { at, sum } from '../../../../base/at.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import type { PromptTokenizer } from '../../../text/pack.ts'
 import { type ReadPlan, cutContexts } from '../../../text/plan.ts'
-import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest, AttendedSentence } from '../../contract.ts'
-import { matches } from '../../../text/grammar/grammar.ts'
+import type { AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest, AttendedSentence } from '../../contract.ts'
+import type { PlannedRead } from './answer-task.ts'
+import { isWhole } from '../../../text/grammar/grammar.ts'
 import { answerTokens } from './answer-tokens.ts'
 import { firstLine, cutAtStop, textToStop } from '../decoder/text-streamer.ts'
 import { renderPassage, type PromptPassage } from '../../../text/prompt.ts'
@@ -27,19 +28,21 @@ export function passageWeights(passages: readonly { readonly score: number | nul
   })
 }
 
-export function generateRequest(read: AnswerRead, plan: ReadPlan, stopIds: readonly number[]): GenerateRequest {
+export function generateRequest(read: Unplanned, plan: ReadPlan, stopIds: readonly number[]): GenerateRequest {
   const { prompts, contexts, contextIds } = plan
   // Contexts truncated at their start have shifted offsets.
   const wantsTokenShares = (read.attendedSentences ?? false) && contextIds === undefined
   return { ...read, promptIds: at(prompts, 0).ids, contexts, contextIds, stopIds, wantsTokenShares }
 }
 
-export function replugRequest(read: AnswerRead, { prompts }: ReadPlan, stopIds: readonly number[]): ReplugRequest {
+export function replugRequest(read: Unplanned, { prompts }: ReadPlan, stopIds: readonly number[]): ReplugRequest {
   return { prompts, temperature: read.replugTemperature, stopIds, maxNewTokens: read.maxNewTokens }
 }
 
+type Unplanned = Omit<PlannedRead, 'mode'>
+
 interface AnswerParts {
-  readonly read: AnswerRead
+  readonly read: Unplanned
   readonly plan: ReadPlan
   readonly decoded: Omit<GenerateResult, 'timingsMs'>
   readonly stopIds: readonly number[]
@@ -48,12 +51,12 @@ interface AnswerParts {
 
 /** Combines plan and model output to an answer; the caller adds times and attended sentences. */
 export function answerResult({ read, plan, decoded, stopIds, tokenizer }: AnswerParts): Omit<AnswerReadResult, 'timingsMs' | 'attended'> {
-  const { text, stopped } = textToStop(decoded.tokenIds, stopIds, tokenizer, read.grammar !== undefined)
+  const { text, stopped } = textToStop(decoded.tokenIds, stopIds, tokenizer, read.value !== undefined)
   const cut = cutAtStop(firstLine(text), read.stop ?? [])
-  const answer = read.grammar === undefined && asksForPhrase(read.instruction) ? withoutPhrase(cut.text.trim()) : cut.text.trim()
+  const answer = read.value === undefined && asksForPhrase(read.instruction) ? withoutPhrase(cut.text.trim()) : cut.text.trim()
   return {
     text: answer,
-    stopped: stopped || cut.stopped || (read.grammar !== undefined && matches(read.grammar, answer)),
+    stopped: stopped || cut.stopped || (read.value !== undefined && isWhole(read.value, answer)),
     logprobs: decoded.logprobs,
     contextShares: decoded.contextShares,
     ...(decoded.attentionFocus && { attentionFocus: decoded.attentionFocus }),

@@ -1,7 +1,6 @@
 import { planRead, type PlannedMode, type ReadPlan } from '../../../text/plan.ts'
 import { asksForPhrase, instructed } from '../../../text/instruction.ts'
-import { fixedLength } from '../../../text/grammar/fill.ts'
-import type { AnswerRead } from '../../contract.ts'
+import type { AnswerRead, GenerateRequest } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
 import { answerResult, generateRequest, passageWeights, replugRequest, attendedSentences } from './answer-parts.ts'
 import { expertsTask, generateTask, replugTask } from './generate-task.ts'
@@ -11,7 +10,7 @@ import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 
 /** A request that is answered from one plan. */
-export type PlannedRead = AnswerRead & { readonly mode: PlannedMode }
+export type PlannedRead = Omit<AnswerRead, 'grammar' | 'mode'> & Pick<GenerateRequest, 'value'> & { readonly mode: PlannedMode }
 
 /** Plans the prompt of a question with its passages, and answers. @throws as planRead */
 export async function answerTask(
@@ -23,8 +22,7 @@ export async function answerTask(
   const { tokenizer, stopIds, limits } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
   const question = instructed(read.question, read.instruction)
-  const maxNewTokens = read.maxNewTokens + fixedLength(read.grammar)
-  const { result: planned, ms } = await timed(() => planRead({ ...read, question, maxNewTokens, wrap }, limits, tokenizer, yieldPoint))
+  const { result: planned, ms } = await timed(() => planRead({ ...read, question, wrap }, limits, tokenizer, yieldPoint))
   const runContext = {
     yieldPoint,
     onToken:

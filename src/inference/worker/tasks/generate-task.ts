@@ -1,6 +1,6 @@
 import type { GenerateRequest, ReplugRequest } from '../../contract.ts'
 import type { Output } from '../../protocol.ts'
-import { characterTokens, createConstraint } from '../decoder/constraint.ts'
+import { createConstraint } from '../decoder/constraint.ts'
 import { encodeContexts } from '../encoder/encode-contexts.ts'
 import { greedy, greedyInPieces } from '../decoder/greedy.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
@@ -12,10 +12,9 @@ export async function generateTask(model: ReaderModel, request: GenerateRequest,
   const { generateGraph: generate, prompts, continueGraph: rest, limits } = model
   const { result: encoded, ms: encode } = await timed(() => encodeContexts(model.encoder, request, runContext.yieldPoint))
   await runContext.yieldPoint()
-  const { sampling, stepwise = false, minNewTokens = 0, grammar, topTokens: count = 0 } = request
+  const { sampling, stepwise = false, minNewTokens = 0, value, topTokens: count = 0 } = request
   const decode = async () => {
-    const constraint =
-      grammar && createConstraint(grammar, model.tokenTexts(), request.stopIds, (one) => characterTokens(model.tokenizer, one))
+    const constraint = value && createConstraint(value, model.tokenTexts(), request.stopIds)
     if (sampling || constraint || stepwise || minNewTokens > 0)
       return { ...(await sample(await model.stepModel(), request, encoded.phi, { ...runContext, constraint })), contextShares: [] }
     if (!runContext.onToken) return greedy({ generate, prompts }, request, encoded)

@@ -1,14 +1,5 @@
 import type { AnswerToken } from '../../contract.ts'
 
-/** Tokens with those of a number as one, which is as likely as all of them together: after an unlikely digit others, such as zeros, are likely. */
-export function withNumbers(tokens: readonly AnswerToken[] = []): AnswerToken[] {
-  return tokens.reduce<AnswerToken[]>((found, token) => {
-    const last = found.at(-1)
-    if (last === undefined || ![last, token].every(({ text }) => /^\s*[-.\d]+$/.test(text))) return [...found, token]
-    return [...found.slice(0, -1), { ...token, text: last.text + token.text, logprob: last.logprob + token.logprob }]
-  }, [])
-}
-
 /** Tokens of a JSON text around an answer; one for all of it if the answer does not stand in it as it is. */
 export function framedTokens(tokens: readonly AnswerToken[], text: string): AnswerToken[] {
   const escaped = tokens.map(escapedToken)
@@ -16,18 +7,6 @@ export function framedTokens(tokens: readonly AnswerToken[], text: string): Answ
   const from = answer === '' ? -1 : text.lastIndexOf(answer)
   if (from < 0) return [{ text, logprob: tokens.reduce((sum, { logprob }) => sum + logprob, 0), top: [] }]
   return put(escaped, from, [{ text, logprob: 0, top: [] }])
-}
-
-/** Tokens of JSON with those of the answer in words for the fixed ones that write it, whose log-probability is 0. */
-export function withAnswer(tokens: readonly AnswerToken[], said: readonly AnswerToken[] = []): AnswerToken[] {
-  const words = said.map(escapedToken)
-  const [json, value] = [textOf(tokens), textOf(words)]
-  for (const { 0: colon, index } of json.matchAll(/:\s*"/g)) {
-    const from = index + colon.length
-    const isFixed = tokensIn(tokens, from, from + value.length).every(({ logprob }) => logprob === 0)
-    if (value !== '' && json.startsWith(`${value}"`, from) && isFixed) return put(words, from, tokens)
-  }
-  return [...tokens]
 }
 
 /** Tokens with others for those that stand at an offset of their text. */

@@ -76,7 +76,8 @@ export async function inPassage(
   return { answer: { ...answer, text: asSigned(answer.text, at(whole.passages, 0).text) }, ended }
 }
 
-function sureness({ text, logprobs }: Answer): number {
+/** Confidence of an answer; 0 if it is empty. */
+export function sureness({ text, logprobs }: Answer): number {
   return text === '' ? 0 : confidence(logprobs)
 }
 

@@ -1,16 +1,29 @@
 import { sum } from '../../../../base/at.ts'
-import { filled, inWords, isCut, onlyText, valueCount } from '../../../text/grammar/fill.ts'
-import type { Grammar } from '../../../text/grammar/grammar.ts'
+import { determined, inWords, isCut, stringIn, valueIn } from '../../../text/grammar/fill.ts'
+import { isValue, type Grammar, type Value } from '../../../text/grammar/grammar.ts'
 import { confidence } from '../../confidence.ts'
 import type { AnswerRead, WrittenAnswer } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { timed } from '../runtime/timed.ts'
-import { answerTask, type PlannedRead } from './answer-task.ts'
-import { framedTokens, withAnswer, withNumbers } from './json-tokens.ts'
-import { inPassage, mapRerankTask, type Placed } from './map-rerank.ts'
+import { answerTask } from './answer-task.ts'
+import { framedTokens } from './json-tokens.ts'
+import { inPassage, mapRerankTask, sureness, type Placed } from './map-rerank.ts'
 
 type Answer = Output<'answer'>
+type Reading = Omit<AnswerRead, 'grammar'>
+
+interface Run {
+  readonly model: ReaderModel
+  readonly read: Reading
+  readonly yieldPoint: YieldPoint
+}
+
+/** A form or value, and the answer in words that it is from, as likely as it. */
+interface Formed {
+  readonly inWords: Answer
+  readonly written: WrittenAnswer
+}
 
 /**
  * Answers greedily in words. This answer decides which passages are read and whether the reader is sure enough, whatever is asked for. Then
@@ -19,23 +32,19 @@ type Answer = Output<'answer'>
  */
 export async function writtenAnswerTask(
   model: ReaderModel,
-  { sampling, grammar, ...read }: AnswerRead,
+  { grammar, ...read }: AnswerRead,
   yieldPoint: YieldPoint,
   onText?: OnText,
 ): Promise<Answer> {
+  const { sampling, topTokens, ...silent } = read
   const isPlain = sampling === undefined && grammar === undefined
-  const { topTokens, ...silent } = read
-  const { answer, asked, whole } = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
+  const first = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
+  const { answer } = first
   if (isPlain) return answer
-  const sampled = async (asked: PlannedRead): Promise<Answer> => {
-    if (!readsOneByOne(read)) return answerTask(model, asked, yieldPoint, grammar ? undefined : onText)
-    return (await inPassage(model, { answer: await answerTask(model, asked, yieldPoint), asked, whole }, yieldPoint)).answer
-  }
   const { result, ms } = await timed(async () => {
-    const said = sampling ? await sampled({ ...asked, topTokens, sampling }) : answer
-    // Several values may stand in several sentences.
-    const source = grammar && valueCount(grammar) > 1 ? whole : asked
-    const formed = grammar && (await inForm(model, { ...source, topTokens, sampling, stop: [], grammar }, said, yieldPoint))
+    const run = { model, read, yieldPoint }
+    const said = await sampled(run, first, grammar ? undefined : onText)
+    const formed = grammar && (await inForm(run, grammar, { ...first, answer: said }))
     return { said, ...(formed ?? { inWords: said, written: writtenOf(said) }) }
   })
   const { said, inWords, written } = result
@@ -49,59 +58,91 @@ function writtenOf({ text, stopped, logprobs, tokens }: Answer): WrittenAnswer {
   return { text, stopped, logprobs, tokens }
 }
 
-function readsOneByOne({ mode, passages }: AnswerRead): boolean {
+function readsOneByOne({ mode, passages }: Reading): boolean {
   return mode === 'map-rerank' && passages.length > 0
 }
 
-async function placed(model: ReaderModel, read: AnswerRead, yieldPoint: YieldPoint, onText?: OnText): Promise<Placed> {
+async function placed(model: ReaderModel, { sampling: _, ...read }: Reading, yieldPoint: YieldPoint, onText?: OnText): Promise<Placed> {
   if (readsOneByOne(read)) return mapRerankTask(model, read, yieldPoint)
-  const asked: PlannedRead = { ...read, mode: read.mode === 'map-rerank' ? 'decoder-only' : read.mode }
+  const asked = { ...read, mode: read.mode === 'map-rerank' ? 'decoder-only' : read.mode } as const
   return { answer: await answerTask(model, asked, yieldPoint, onText), asked, whole: asked }
 }
 
-/**
- * An answer in the form of a grammar: where the answer in words determines the value, the frame is put around it. Else a single value is
- * decoded in words, so that nothing but the value is scored, and several are decoded as JSON: the answer is as likely as they are.
- */
-async function inForm(
-  model: ReaderModel,
-  { grammar, ...asked }: PlannedRead & { readonly grammar: Grammar },
-  said: Answer,
-  yieldPoint: YieldPoint,
-): Promise<{ readonly inWords: Answer; readonly written: WrittenAnswer }> {
-  // Without an answer its form has no text either.
-  if (said.text === '' && grammar.filter(({ kind }) => kind === 'string').length === 1) return { inWords: said, written: writtenOf(said) }
-  const open = filled(grammar, said.text)
-  const text = onlyText(open)
-  const isWhole = !isCut(grammar, said.text)
-  if (text !== undefined) return { inWords: said, written: framed(said, text, isWhole) }
-  const words = inWords(grammar)
-  if (words === undefined) {
-    // Tokens of the answer in words are those of the only string; text that the grammar fixes is not generated.
-    const spent = open === grammar ? [] : said.logprobs
-    const maxNewTokens = asked.isDefaultLimit ? asked.maxNewTokens : Math.max(0, asked.maxNewTokens - spent.length)
-    const json = await answerTask(model, { ...asked, maxNewTokens, topTokens: asked.topTokens ?? 0, grammar: open }, yieldPoint)
-    // Of tokens that say something: neither those that the grammar fixes, which have 0, nor JSON's own.
-    const logprobs = withNumbers(json.tokens).flatMap(({ text, logprob }) => (logprob < 0 && /[\p{L}\p{N}]/u.test(text) ? logprob : []))
-    const isLess = logprobs.length > 0 && confidence(logprobs) < confidence(said.logprobs)
-    return {
-      inWords: isLess ? { ...said, logprobs } : said,
-      written: {
-        text: json.text,
-        stopped: json.stopped && isWhole,
-        logprobs: [...spent, ...json.logprobs.filter((logprob) => logprob < 0)],
-        tokens: json.tokens && withAnswer(json.tokens, said.tokens),
-      },
-    }
-  }
-  const value = await answerTask(model, { ...asked, grammar: words.grammar }, yieldPoint)
-  const isNumber = words.grammar.every(({ kind }) => kind !== 'choice')
-  const scored = isNumber ? { ...value, logprobs: [sum(value.logprobs)] } : value
-  return { inWords: scored, written: framed(value, words.json(value.text), isWhole) }
+/** Another answer from what the greedy one is from; that one without sampling. */
+async function sampled({ model, read, yieldPoint }: Run, { answer, asked, whole }: Placed, onText?: OnText): Promise<Answer> {
+  if (read.sampling === undefined) return answer
+  const again = { ...asked, topTokens: read.topTokens, sampling: read.sampling }
+  if (!readsOneByOne(read)) return answerTask(model, again, yieldPoint, onText)
+  return (await inPassage(model, { answer: await answerTask(model, again, yieldPoint), asked: again, whole }, yieldPoint)).answer
 }
 
-/** @param text of the whole grammar; a number or choice that stands for the answer has ended there */
-function framed({ text: answer, stopped, logprobs, tokens }: Answer, text: string, isWhole: boolean): WrittenAnswer {
+/**
+ * An answer in the form of a grammar. An only value is what the answer in words determines, and else decoded. Each of several is read from the
+ * passage of the answer by its own question; where the answer determines it, too, the surer reading is taken. The form is as likely as its
+ * values.
+ */
+async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed> {
+  const { read } = run
+  const { answer } = said
+  const values = grammar.filter(isValue)
+  // Without an answer its form has no text either.
+  if (answer.text === '' && values.filter(({ kind }) => kind === 'string').length === 1)
+    return { inWords: answer, written: writtenOf(answer) }
+  const found = determined(grammar, answer.text)
+  const formed: Formed[] = []
+  const parts: WrittenAnswer[] = []
+  let left = read.maxNewTokens
+  for (const part of grammar) {
+    if (!isValue(part)) parts.push({ text: part.text, stopped: true, logprobs: [], tokens: [{ text: part.text, logprob: 0, top: [] }] })
+    else if (left < 1) break
+    else {
+      const own = values.length > 1 && part.question !== undefined ? await readField(run, part.question, said, left) : said
+      const value = await formOf(run, part, part === found && sureness(answer) >= sureness(own.answer) ? said : own)
+      formed.push(value)
+      parts.push(value.written)
+      if (!read.isDefaultLimit) left -= value.written.logprobs.length
+    }
+  }
+  const written = {
+    text: parts.map(({ text }) => text).join(''),
+    stopped: parts.length === grammar.length && parts.every(({ stopped }) => stopped),
+    logprobs: parts.flatMap(({ logprobs }) => logprobs),
+    tokens: read.topTokens === undefined ? undefined : parts.flatMap(({ tokens = [] }) => tokens),
+  }
+  const [only = { inWords: answer }, ...others] = formed
+  if (others.length === 0) return { inWords: only.inWords, written }
+  const logprobs = formed.flatMap(({ inWords }) => inWords.logprobs)
+  return { inWords: confidence(logprobs) < confidence(answer.logprobs) ? { ...answer, logprobs } : answer, written }
+}
+
+/** Reads a value where the answer was read. A passage that was read alone is what its question is about. */
+async function readField({ model, read, yieldPoint }: Run, ask: string, { whole }: Placed, maxNewTokens: number): Promise<Placed> {
+  const question = readsOneByOne(read) ? ask : `${read.question} ${ask}`
+  const own = { ...read, question, passages: whole.passages, kDecoder: whole.kDecoder, maxNewTokens }
+  const greedy = await placed(model, own, yieldPoint)
+  return { ...greedy, answer: await sampled({ model, read: own, yieldPoint }, greedy) }
+}
+
+/** The value that an answer in words names, or decoded from what that is from, so that nothing but the value is scored. */
+async function formOf({ model, read, yieldPoint }: Run, value: Value, { answer, asked }: Placed): Promise<Formed> {
+  const named = value.kind === 'string' ? undefined : valueIn(value, answer.text)
+  const isNone = answer.text === '' || (named === undefined && (value.kind === 'number' || value.kind === 'integer'))
+  if (value.isNullable && isNone) return { inWords: answer, written: framed(answer, 'null') }
+  if (value.kind === 'string') return { inWords: answer, written: framed(answer, stringIn(value, answer.text), !isCut(value, answer.text)) }
+  if (named !== undefined) return { inWords: answer, written: framed(answer, named) }
+  const words = inWords(value)
+  const decoded = await answerTask(
+    model,
+    { ...asked, topTokens: read.topTokens, sampling: read.sampling, stop: [], value: words.value },
+    yieldPoint,
+  )
+  // A number is as likely as all its digits together: after an unlikely one others, such as zeros, are likely.
+  const scored = value.kind === 'choice' ? decoded : { ...decoded, logprobs: [sum(decoded.logprobs)] }
+  return { inWords: scored, written: framed(decoded, words.json(decoded.text)) }
+}
+
+/** @param text JSON of a value; a number or choice that stands for the answer has ended there */
+function framed({ text: answer, stopped, logprobs, tokens }: Answer, text: string, isWhole = true): WrittenAnswer {
   const isOther = !text.includes(JSON.stringify(answer).slice(1, -1))
   return { text, stopped: isWhole && (stopped || isOther), logprobs, tokens: tokens && framedTokens(tokens, text) }
 }

@@ -1,8 +1,7 @@
 import path from 'node:path'
 import t from 'tap'
-import { characterTokens, createConstraint, tokenTexts } from '../../../../src/inference/worker/decoder/constraint.ts'
+import { createConstraint, tokenTexts } from '../../../../src/inference/worker/decoder/constraint.ts'
 import { answerTokens } from '../../../../src/inference/worker/tasks/answer-tokens.ts'
-import { grammarOf } from '../../../../src/text/grammar/from-schema.ts'
 import { loadTokenizer } from '../../../../src/text/tokenizer.ts'
 import { packageRoot } from '../../../../src/package.ts'
 
@@ -55,7 +54,7 @@ t.test('a constraint leaves the tokens that go on, and the end where a text is w
   const flat = new Float64Array(VOCABULARY)
   const open = (constraint: ReturnType<typeof createConstraint>) =>
     [...constraint.mask(flat).entries()].flatMap(([id, logprob]) => (logprob === -Infinity ? [] : [id]))
-  const integer = createConstraint(grammarOf({ type: 'integer' }, 's'), texts, stopIds)
+  const integer = createConstraint({ kind: 'integer' }, texts, stopIds)
   const first = open(integer)
   t.ok(first.every((id) => /^ ?-?\d*$/.test(texts[id] ?? 'x')) && first.length > 10)
   t.notOk(
@@ -71,7 +70,7 @@ t.test('a constraint leaves the tokens that go on, and the end where a text is w
     'no space in the midst',
   )
   t.equal(integer.accept(stopIds[0] ?? -1), true)
-  const words = createConstraint(grammarOf({ enum: ['ab'] }, 's'), ['"', 'a', 'b"', 'c', undefined], [4])
+  const words = createConstraint({ kind: 'choice', texts: ['"ab"'] }, ['"', 'a', 'b"', 'c', undefined], [4])
   for (const [id, isOver] of [
     [0, false],
     [1, false],
@@ -83,22 +82,8 @@ t.test('a constraint leaves the tokens that go on, and the end where a text is w
     )
     t.equal(words.accept(id), isOver)
   }
-  const poor = createConstraint(grammarOf({ enum: ['xyz'] }, 's'), ['"', 'a'], [])
+  const poor = createConstraint({ kind: 'choice', texts: ['"xyz"'] }, ['"', 'a'], [])
   t.equal(poor.accept(0), false)
   t.throws(() => poor.mask(new Float64Array(2)), { code: 'unprocessable', field: 'response_format' })
-  t.end()
-})
-
-t.test('text that must follow is written where its characters take several tokens, too', (t) => {
-  const texts = tokenTexts(tokenizer, VOCABULARY)
-  const text = '{"place":"\u{1f600} in \u0142\u00f3d\u017a","founded":'
-  const grammar = [{ kind: 'literal', text }, { kind: 'integer' }, { kind: 'literal', text: '}' }] as const
-  const constraint = createConstraint(grammar, texts, stopIds, (one) => characterTokens(tokenizer, one))
-  t.equal(tokenizer.decode(constraint.forced()), text)
-  t.same([constraint.isOver(), constraint.forced()], [false, []], 'a number is no literal')
-  constraint.accept(texts.findIndex((one) => one === '7'))
-  constraint.accept(texts.findIndex((one) => one === '}'))
-  t.equal(constraint.isOver(), true)
-  t.same(createConstraint(grammar, texts, stopIds).forced(), [], 'no single token stands for such a character')
   t.end()
 })
