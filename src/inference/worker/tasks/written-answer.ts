@@ -36,7 +36,7 @@ export async function writtenAnswerTask(
   yieldPoint: YieldPoint,
   onText?: OnText,
 ): Promise<Answer> {
-  const { sampling, topTokens, ...silent } = read
+  const { sampling, topTokens: _, ...silent } = read
   const isPlain = sampling === undefined && grammar === undefined
   const first = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
   const { answer } = first
