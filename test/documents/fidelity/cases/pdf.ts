@@ -494,6 +494,19 @@ export const PDF_CASES: readonly FidelityCase[] = [
     has: STOCK.map((goods, i) => `${goods} ... ${1 + ((i * 7) % 4)}`),
     warnings: [],
   },
+  // Names in order with numbers that are no pages before them: a menu, and the rooms of a list.
+  ...['menu', 'rooms'].map((name) => ({
+    file: `${name}.pdf`,
+    content: () =>
+      makePdf([
+        [...STOCK, ...STOCK.map((goods) => `${goods}s`)]
+          .toSorted()
+          .map((goods, i) => goods + (name === 'menu' ? ` . . . . . . . ${4 - (i % 3)}` : `, ${i + 1}`)),
+        ...Array.from({ length: 40 }, () => ['They wait.']),
+      ]),
+    has: name === 'menu' ? ['Anchor ... 4', 'Anchors ... 3', 'Bell ... 2'] : ['Anchor, 1', 'Anchors, 2', 'Bell, 3'],
+    warnings: [],
+  })),
   {
     file: 'index.pdf',
     content: () =>
