@@ -35,8 +35,9 @@ export const UNREAD = new RegExp(
   'iu',
 )
 
-/** A text with digits for its English numbers in words: two hundred and six is 206. */
-export function withDigits(text: string): string {
+/** A text with digits for its English numbers in words: two hundred and six is 206. Readers leave out the "a" that an answer begins with. */
+export function withDigits(given: string): string {
+  const text = given.replace(new RegExp(`^(?=${SCALE})`, 'i'), 'a ')
   return text.replace(NUMBER, (words, at: number) => {
     const rest = text.slice(at + words.length)
     const isUnclear = BEFORE_ORDINAL.test(words) ? ORDINAL.test(rest) : /\s/.test(words) && COMPOUND.test(rest)
