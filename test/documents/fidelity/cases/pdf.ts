@@ -1103,6 +1103,21 @@ export const PDF_CASES: readonly FidelityCase[] = [
     },
     says: '\u05e9\u05dc\u05d5\u05dd 123 \u05e2\u05d5\u05dc\u05dd',
   },
+  // Rows from right to left begin where the last column of the row above does: each is a row.
+  {
+    file: 'rows-from-right.pdf',
+    content: () =>
+      makePdfOf({
+        content: [1, 2, 3]
+          .map((row) => {
+            const place = (left: number): string => `12 Tf ${left} ${700 - 18 * row} Td`
+            return `BT /F1 ${place(100)} (${row}0%) Tj ET BT /F1 ${place(200)} (${row}.50) Tj ET BT /F2 ${place(300)} ${codes(reversed('\u05e9\u05dc\u05d5\u05dd'), HEBREW)} Tj ET`
+          })
+          .join('\n'),
+        font: rightToLeft(HEBREW),
+      }),
+    lines: ['\u05e9\u05dc\u05d5\u05dd 1.50 10%', '\u05e9\u05dc\u05d5\u05dd 2.50 20%', '\u05e9\u05dc\u05d5\u05dd 3.50 30%'],
+  },
   // Letters that are placed one by one: a gap is a space, in either direction.
   {
     file: 'placed.pdf',
