@@ -96,10 +96,10 @@ function belowEachOther(pages: readonly (readonly Line[])[]): readonly Line[] {
 function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   const found: Line[] = []
   let run: Line[] = []
-  let entries: { readonly page: number; readonly isBefore: boolean; readonly letter: string; readonly hasComma: boolean }[] = []
+  let entries: { readonly page: number; readonly isBefore: boolean; readonly letter: string; readonly comma: string | undefined }[] = []
   let between = 0
   const end = (): void => {
-    const hasComma = entries.some((entry) => entry.hasComma)
+    const hasComma = entries.some(({ comma }) => comma !== undefined)
     const rising = !hasComma && entries.every(({ page }, i) => page >= (entries[i - 1]?.page ?? 0))
     const sorted = entries.filter(({ letter, isBefore }, i) => isBefore && letter >= (entries[i - 1]?.letter ?? ''))
     if (entries.length >= (hasComma ? RUN.commas : RUN.entries) && (rising || sorted.length >= RUN.sorted * entries.length))
@@ -110,11 +110,10 @@ function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   }
   for (const line of lines) {
     const [, name = '', comma, page = Infinity] = ENTRY.exec(line.text) ?? []
-    const isEntry = Number(page) <= pages
+    const number = Number(page)
+    const isEntry = number <= pages
     if (isEntry || entries.length > 0) run.push(line)
-    const isBefore = Number(page) < line.page
-    if (isEntry)
-      entries.push({ page: Number(page), isBefore, letter: name.trim().slice(0, 1).toLowerCase(), hasComma: comma !== undefined })
+    if (isEntry) entries.push({ page: number, isBefore: number < line.page, letter: name.trim().charAt(0).toLowerCase(), comma })
     between = isEntry ? 0 : between + 1
     // A sentence is text again.
     if (between > RUN.between || (!isEntry && ENDS_SENTENCE.test(line.text))) end()

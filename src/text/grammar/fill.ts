@@ -27,11 +27,9 @@ const SCALES_OF_MONEY = new Map([...SCALES, ['k', 3], ['m', 6], ['b', 9], ['t', 
 /** What may be a power of ten or a unit after another number (20K), or makes it a decade (1980s). */
 const UNCLEAR = /^(?:['’]?s| ?[kK]|[MBT])(?![\p{L}\p{N}])/u
 /** What may be a sign (- 5, ±5, 5-), or changes the number after it: not 5, half past 5, a few hundred and 5. */
-const CHANGED = {
-  before:
-    /(?:^\s*[-−–] |±) ?$|\b(?:not|never|(?:half|quarter|dozen|score|hundred|thousand|[a-z]+illion)s?)(?:,? (?:and|past|to|of|a single))? $/i,
-  after: /^[-−–](?![\p{L}\p{N}])/u,
-}
+const CHANGED_BEFORE =
+  /(?:^\s*[-−–] |±) ?$|\b(?:not|never|(?:half|quarter|dozen|score|hundred|thousand|[a-z]+illion)s?)(?:,? (?:and|past|to|of|a single))? $/i
+const SIGN_AFTER = /^[-−–](?![\p{L}\p{N}])/u
 /** A number that is named again in brackets. */
 const AGAIN = /(?<![\p{L}\p{N}.,])(\d+(?:,\d{3})*) \((\d+(?:,\d{3})*)\)/gu
 /** An amount alone in brackets, with its currency. */
@@ -134,7 +132,7 @@ function numbersIn(given: string): (string | undefined)[] {
     const after = words.slice(scales).join(' ')
     const isNegated = NEGATED.test(after)
     if ((!isNegated && CHANGES_NUMBER.test(after)) || (powers === SCALES && UNCLEAR.test(rest))) return undefined
-    if (CHANGED.before.test(answer.slice(0, index)) || CHANGED.after.test(rest)) return undefined
+    if (CHANGED_BEFORE.test(answer.slice(0, index)) || SIGN_AFTER.test(rest)) return undefined
     const power = words.slice(0, scales).reduce((sum, word) => sum + (powers.get(word) ?? 0), 0)
     const decimal = decimalOf(said)
     return shifted(isNegated && !decimal.startsWith('-') ? `-${decimal}` : decimal, power)

@@ -12,9 +12,7 @@ const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '
 /** A chain of more references is taken for a circle. */
 const MOST_REFERENCES = 8
 /** Supported keywords per type. */
-const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({ string: ['maxLength'], number: [], integer: [], boolean: [] }),
-)
+const KEYWORDS = new Map<unknown, readonly string[]>(Object.entries({ string: ['maxLength'], number: [], integer: [], boolean: [] }))
 const REMEDY = 'Use enum, const, string, number, integer, boolean, or an object of these, and leave other keywords out.'
 
 /**
@@ -51,8 +49,7 @@ function resolved(schema: Schema, field: string, root: Schema, references = 0): 
 
 /** The only type or schema of a list next to that of null; undefined if there is none, or several. */
 function notNull(list: unknown): unknown {
-  const isNull = (one: unknown): boolean =>
-    one === 'null' || (typeof one === 'object' && one !== null && 'type' in one && one.type === 'null')
+  const isNull = (one: unknown): boolean => one === 'null' || (isObject(one) && one['type'] === 'null')
   const others = Array.isArray(list) ? list.filter((one) => !isNull(one)) : []
   return others.length === 1 ? others[0] : undefined
 }
@@ -88,7 +85,7 @@ function onlyChoice(value: Part): string | undefined {
 function valueOf(schema: Schema, field: string): Part {
   if ('const' in schema || 'enum' in schema) return choiceOf(schema, field)
   const { type } = schema
-  const keywords = typeof type === 'string' ? KEYWORDS.get(type) : undefined
+  const keywords = KEYWORDS.get(type)
   if (keywords === undefined)
     throw refused(field, type === undefined ? 'has no type' : `has the type ${JSON.stringify(type)}, which is not supported`)
   refuseUnknown(schema, ['type', ...keywords], field)

@@ -58,13 +58,9 @@ export function mayEnd(grammar: Grammar, position: Position): boolean {
 
 /** Whether the text must end here. */
 export function mustEnd(grammar: Grammar, position: Position): boolean {
-  if (position.part >= grammar.length) return true
   const part = grammar[position.part]
-  return (
-    part?.kind === 'choice' &&
-    mayEnd(grammar, position) &&
-    !part.texts.some((text) => text !== position.said && text.startsWith(position.said))
-  )
+  if (part?.kind !== 'choice') return part === undefined
+  return mayEnd(grammar, position) && !part.texts.some((text) => text !== position.said && text.startsWith(position.said))
 }
 
 /** Whether a complete text matches the grammar. */
@@ -106,18 +102,9 @@ function advanceString({ maxLength, trimmed = false }: Extract<Part, { kind: 'st
 }
 
 function isWhole(part: Part, { said }: Position): boolean {
-  switch (part.kind) {
-    case 'literal':
-      return said === part.text
-    case 'choice':
-      return part.texts.includes(said)
-    case 'string':
-      return said === '""'
-    case 'number':
-      return NUMBER.test(said)
-    case 'integer':
-      return INTEGER.test(said)
-  }
+  if (part.kind === 'literal') return said === part.text
+  if (part.kind === 'choice') return part.texts.includes(said)
+  return part.kind === 'string' ? said === '""' : (part.kind === 'number' ? NUMBER : INTEGER).test(said)
 }
 
 function beginningOf(part: number): Position {
