@@ -69,21 +69,13 @@ export function toMarkdown(blocks: readonly Block[]): string {
 }
 
 function blockToMarkdown(block: Block): string {
-  switch (block.kind) {
-    case 'heading':
-      return `${'#'.repeat(block.level)} ${escapeMarkdown(block.text)}`
-    case 'text':
-      return escapeMarkdown(block.text)
-    case 'list':
-      return block.items.map((item) => `- ${escapeMarkdown(item)}`).join('\n')
-    case 'table': {
-      const row = (cells: readonly string[]) => `| ${cells.map(escapeMarkdown).join(' | ')} |`
-      const rule = `| ${block.header.map((_, i) => (i < block.wordColumns ? '---' : '---:')).join(' | ')} |`
-      return [row(block.header), rule, ...block.rows.map(row)].join('\n')
-    }
-    case 'figure':
-      return `![${escapeMarkdown(block.caption)}](figures/${block.name}.svg)`
-  }
+  if (block.kind === 'heading') return `${'#'.repeat(block.level)} ${escapeMarkdown(block.text)}`
+  if (block.kind === 'text') return escapeMarkdown(block.text)
+  if (block.kind === 'list') return block.items.map((item) => `- ${escapeMarkdown(item)}`).join('\n')
+  if (block.kind === 'figure') return `![${escapeMarkdown(block.caption)}](figures/${block.name}.svg)`
+  const row = (cells: readonly string[]) => `| ${cells.map(escapeMarkdown).join(' | ')} |`
+  const rule = `| ${block.header.map((_, i) => (i < block.wordColumns ? '---' : '---:')).join(' | ')} |`
+  return [row(block.header), rule, ...block.rows.map(row)].join('\n')
 }
 
 function escapeHtml(value: string): string {

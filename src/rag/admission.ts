@@ -75,19 +75,11 @@ function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: 
   const prompt = (passages: number): number =>
     Math.min(dims.window, tokensOf(question.question) + said + examples + passages * contextTokens + maxNewTokens)
   const scored = answers.reduce((sum, answer) => sum + 1 + tokensOf(answer), 0)
-  switch (mode) {
-    case 'closed-book':
-      return prompt(0) + scored
-    case 'decoder-only':
-      return prompt(k) + scored
-    case 'map-rerank':
-    case 'experts':
-    case 'replug':
-      // The two parts of a passage that are read, too, are together about as long as it.
-      return Math.max(1, k) * (prompt(1) + (question.focus ? 2 * prompt(0) + contextTokens : 0))
-    case 'cepe':
-      return prompt(Math.min(k, kDecoder)) + k * contextTokens + scored
-  }
+  if (mode === 'closed-book') return prompt(0) + scored
+  if (mode === 'decoder-only') return prompt(k) + scored
+  if (mode === 'cepe') return prompt(Math.min(k, kDecoder)) + k * contextTokens + scored
+  // One reading for each passage. The two parts of it that are read, too, are together about as long as it.
+  return Math.max(1, k) * (prompt(1) + (question.focus ? 2 * prompt(0) + contextTokens : 0))
 }
 
 /** Relative work of answering and scoring again without each of the best passages: prompts only, since states are cached. */

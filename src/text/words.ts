@@ -9,8 +9,8 @@ export interface Word extends Span {
 const UNSPACED = '(?=\\p{L})[\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}]'
 const words = new RegExp(`${UNSPACED}\\p{M}*|(?:(?!${UNSPACED})[\\p{L}\\p{N}\\p{M}]\\u00ad?)+`, 'gu')
 const asciiWords = /[A-Za-z0-9]+/g
-/** A minus as texts have it. After a word it is a hyphen, and after a number and a space that of a range. */
-export const MINUS = '(?<![\\p{L}\\p{N}]|\\p{N} )[-−‐‑–﹣－]\\p{Sc}?'
+/** A minus as texts have it. After a word it is a hyphen, and after a number, with its sign or a space, that of a range (5%-10%). */
+export const MINUS = '(?<![\\p{L}\\p{N}%‰°]|\\p{N} )[-−‐‑–﹣－]\\p{Sc}?'
 const endsInMinus = new RegExp(`${MINUS}$`, 'u')
 /** What follows a word or number and changes its meaning: C++, F#, O−. */
 const SUFFIX = /^[-−+#]+(?![\p{L}\p{N}])/u

@@ -51,6 +51,7 @@ t.test('a negative number is another one than the positive', (t) => {
   t.same(found('-5'), ['s [−5]', 'n [-5]', 'r [–$5]'])
   t.same(found('5'), ['n [5]', '4-[5]', ' –[5]', 'A-[5]'])
   t.same(found('−5 °C'), ['s [−5 °C]'])
+  t.same(shown('It is 40%–50% at 5°-10°.', '50%'), [['50%', 'It is 40%–50% at 5°-10°.']], 'a range')
   t.end()
 })
 

@@ -93,17 +93,13 @@ function settingsOf(encoderTokens: readonly number[], template: boolean) {
 }
 
 function scored({ metric }: ScrollsSet, output: string, answers: readonly string[]): Record<string, number> {
-  switch (metric) {
-    case 'f1':
-      return { f1: bestOver(f1, at(output.trim().split('\n'), 0), answers) }
-    case 'rouge_l':
-      return {
-        rouge_1: bestOver((given, gold) => rougeN(1, given, gold), output, answers),
-        rouge_2: bestOver((given, gold) => rougeN(2, given, gold), output, answers),
-        rouge_l: bestOver(rougeL, output, answers),
-      }
-    case 'accuracy':
-      return { accuracy: bestOver((given, gold) => (firstLetter(given) === firstLetter(gold) ? 1 : 0), output, answers) }
+  if (metric === 'f1') return { f1: bestOver(f1, at(output.trim().split('\n'), 0), answers) }
+  if (metric === 'accuracy')
+    return { accuracy: bestOver((given, gold) => (firstLetter(given) === firstLetter(gold) ? 1 : 0), output, answers) }
+  return {
+    rouge_1: bestOver((given, gold) => rougeN(1, given, gold), output, answers),
+    rouge_2: bestOver((given, gold) => rougeN(2, given, gold), output, answers),
+    rouge_l: bestOver(rougeL, output, answers),
   }
 }
 

@@ -17,15 +17,17 @@ const ZLIB = 31
 export function withFullStops(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const copy = new Uint8Array(bytes)
   const pdf = Buffer.from(copy.buffer)
-  let read = 0
+  let [read, to] = [0, 0]
   for (let at = pdf.indexOf(STREAM); at >= 0; at = pdf.indexOf(STREAM, at + 1)) {
     const from = at + STREAM.length + (pdf[at + STREAM.length] === 0x0d ? 2 : 1)
-    const to = pdf.indexOf(END, from)
-    if (to < 0) break
+    // Many streams may have one end.
+    if (to < from) to = pdf.indexOf(END, from)
+    if (to < 0 || read > MOST.all) break
     if (to - from > MOST.packed || to - from < 2 || pdf.readUInt16BE(from) % ZLIB !== 0) continue
     const head = inflated(pdf.subarray(from, Math.min(to, from + MOST.head)))
-    const map = /CIDInit|begincmap|CMap/.test(head) && read < MOST.all ? inflated(pdf.subarray(from, to)) : ''
-    read += map.length
+    if (!/CIDInit|begincmap|CMap/.test(head)) continue
+    const map = inflated(pdf.subarray(from, to))
+    read += to - from + map.length
     const whole = mended(map)
     const packed = whole === undefined ? pdf : deflateSync(whole, { level: 9 })
     if (packed.length <= to - from) pdf.fill('\n', from, to).set(packed, from)
@@ -54,8 +56,10 @@ function mended(map: string): string | undefined {
   const whole = map.replace(ENTRY, (entry, code: string, between: string, text: string) => {
     const isSpace = text.toLowerCase() === '0020' && code > '20' && code < '7f'
     // A space and a combining mark are an accent by itself.
-    const sign = isSpace ? (arePlain ? `00${code}` : text) : text.replace(/^0020(?!03[0-6])(?=.)/, '')
+    const sign = isSpace ? (arePlain ? `00${code}` : text) : text.replace(/^0020(?!03[0-6]|06[45]|309)(?=.)/, '')
     return sign === text ? entry : `<${code}>${between}<${sign}>`
   })
-  return whole === map ? undefined : whole.replace(/%.*|\/CIDSystemInfo[^]*?def|\/CMap(?:Name|Type).*def/g, '').replace(/\s+/g, '\n')
+  return whole === map
+    ? undefined
+    : whole.replace(/%.*|\/(?:CIDSystemInfo|CMapName|CMapType)\b(?:(?!begin[bc])[^])*?\bdef\b/g, '').replace(/\s+/g, '\n')
 }

@@ -92,26 +92,28 @@ function belowEachOther(pages: readonly (readonly Line[])[]): readonly Line[] {
   return all
 }
 
-/** Lines of tables of contents, whose pages never fall, and of indexes, in the order of the alphabet: a list of amounts has neither order. */
+/** Lines of tables of contents, whose pages never fall, and of indexes, after most of their pages and in the order of the alphabet: amounts have neither. */
 function contentsOf(lines: readonly Line[], pages: number): ReadonlySet<Line> {
   const found: Line[] = []
   let run: Line[] = []
-  let entries: { readonly page: number; readonly letter: string; readonly hasComma: boolean }[] = []
+  let entries: { readonly page: number; readonly isBefore: boolean; readonly letter: string; readonly comma: string | undefined }[] = []
   let between = 0
   const end = (): void => {
-    const rising = entries.every(({ page }, i) => page >= (entries[i - 1]?.page ?? 0))
-    const sorted = entries.filter(({ letter }, i) => letter >= (entries[i - 1]?.letter ?? '')).length >= RUN.sorted * entries.length
-    const least = entries.some(({ hasComma }) => hasComma) ? RUN.commas : RUN.entries
-    if (entries.length >= least && (rising || sorted)) found.push(...run.slice(0, run.length - between))
+    const hasComma = entries.some(({ comma }) => comma !== undefined)
+    const rising = !hasComma && entries.every(({ page }, i) => page >= (entries[i - 1]?.page ?? 0))
+    const sorted = entries.filter(({ letter, isBefore }, i) => isBefore && letter >= (entries[i - 1]?.letter ?? ''))
+    if (entries.length >= (hasComma ? RUN.commas : RUN.entries) && (rising || sorted.length >= RUN.sorted * entries.length))
+      found.push(...run.slice(0, run.length - between))
     run = []
     entries = []
     between = 0
   }
   for (const line of lines) {
     const [, name = '', comma, page = Infinity] = ENTRY.exec(line.text) ?? []
-    const isEntry = Number(page) <= pages
+    const number = Number(page)
+    const isEntry = number <= pages
     if (isEntry || entries.length > 0) run.push(line)
-    if (isEntry) entries.push({ page: Number(page), letter: name.trim().slice(0, 1).toLowerCase(), hasComma: comma !== undefined })
+    if (isEntry) entries.push({ page: number, isBefore: number < line.page, letter: name.trim().charAt(0).toLowerCase(), comma })
     between = isEntry ? 0 : between + 1
     // A sentence is text again.
     if (between > RUN.between || (!isEntry && ENDS_SENTENCE.test(line.text))) end()
@@ -231,14 +233,14 @@ function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | un
         : continues(last.lastLine, line, before))
     )
       last.extend(text, line.page, compounds)
-    else if (last?.kind === 'table' && follows && column !== undefined && Math.abs(line.left - column) < line.height / 2)
-      // The last cell goes on.
-      last.extend(text, line.page, compounds)
     else if (line.isRow || line.text.includes('\t') || text.includes(' ... ')) {
       column = line.column
       if (last?.kind === 'table' && follows) last.add(text, line.page)
       else blocks.push(new OpenBlock('table', text, line.page))
-    } else if (last?.kind === 'paragraph' && (follows ? !isBroken(lines, i) : continues(last.lastLine, line, before)))
+    } else if (last?.kind === 'table' && follows && column !== undefined && Math.abs(line.left - column) < line.height / 2)
+      // The last cell goes on.
+      last.extend(text, line.page, compounds)
+    else if (last?.kind === 'paragraph' && (follows ? !isBroken(lines, i) : continues(last.lastLine, line, before)))
       last.extend(text, line.page, compounds)
     else blocks.push(new OpenBlock('paragraph', text, line.page))
   }

@@ -79,18 +79,11 @@ function combined(branches: readonly FastifySchemaValidationError[][]): FastifyS
   if (one === undefined || firsts.some(({ keyword }) => keyword !== one.keyword)) return undefined
   const all = (name: string): unknown[] => [...new Set(firsts.map(({ params }) => first(params[name])))]
   const say = (message: string): FastifySchemaValidationError => ({ ...one, keyword: 'anyOf alike', message })
-  switch (one.keyword) {
-    case 'type':
-      return say(`must be ${all('type').join(' or ')}`)
-    case 'const':
-      return say(`must be one of ${all('allowedValue').join(', ')}`)
-    case 'required':
-      return say(`must have ${all('requiredProperties').join(' or ')}`)
-    case 'additionalProperties':
-      return all('additionalProperties').length > 1 ? say(`must not have ${all('additionalProperties').join(' and ')} together`) : one
-    default:
-      return undefined
-  }
+  if (one.keyword === 'type') return say(`must be ${all('type').join(' or ')}`)
+  if (one.keyword === 'const') return say(`must be one of ${all('allowedValue').join(', ')}`)
+  if (one.keyword === 'required') return say(`must have ${all('requiredProperties').join(' or ')}`)
+  if (one.keyword !== 'additionalProperties') return undefined
+  return all('additionalProperties').length > 1 ? say(`must not have ${all('additionalProperties').join(' and ')} together`) : one
 }
 
 function first(value: unknown): unknown {

@@ -1,7 +1,7 @@
 import { at } from '../../../base/at.ts'
 import { MINUS, plainText } from '../words.ts'
 import { isValue, isWhole, type Constrained, type Grammar, type Value } from './grammar.ts'
-import { POWERS, withDigits } from './number-words.ts'
+import { POWERS, TH, UNREAD, withDigits } from './number-words.ts'
 
 /** How an answer in words names the values of a boolean. */
 const BOOLEANS: ReadonlyMap<string, readonly string[]> = new Map([
@@ -15,15 +15,21 @@ const NUMBER = new RegExp(
 )
 /** Powers of ten. */
 const SCALES = new Map([...POWERS, ['hundred', 2], ['lakh', 5], ['crore', 7], ['bn', 9]])
-/** A word after a number that changes its value: 5½, 10⁶, 2 dozen, 2 and a half, 1 half, 3 millions, 2 thirds, 5 hundredths. */
-const CHANGES_NUMBER =
-  /^(?:\p{No}|(?:and|dozen|half|halves|(?:third|quarter|(?:four|fif|six|seven|eigh|nin|ten|eleven|twelf|\w+teen|\w+tie)th|(?:hundred|thousand|(?:m|b|tr)illion)(?:th)?)s?)$)/u
+/** Words after a number that change its value: 5½, 10⁶, 2 dozen, 2 and a half, 1 half, 3 millions, 2 thirds, 5 hundredths, 5 below, 10 to the sixth. */
+const CHANGES_NUMBER = new RegExp(
+  `^(?:\\p{No}|(?:and|dozen|score|grand|fold|squared|cubed|half|halves|to the|(?:degrees? )?(?:below|under)|(?:twen|thir|for|fif|six|seven|eigh|nine)ties|(?:third|quarter|${TH}|(?:hundred|thousand|\\w+illion)(?:th)?)s?)(?![^ ]))`,
+  'u',
+)
 /** Letters after an amount of money. */
 const SCALES_OF_MONEY = new Map([...SCALES, ['k', 3], ['m', 6], ['b', 9], ['t', 12]])
 /** What may be a power of ten or a unit after another number (20K), or makes it a decade (1980s). */
-const UNCLEAR = /^(?:['’]?s|[kKMBT])(?![\p{L}\p{N}])/u
-/** What may be a sign: - 5, ±5, 5-. */
-const MAYBE_SIGN = { before: /(?:^\s*[-−–] |±) ?$/, after: /^[-−–](?![\p{L}\p{N}])/u }
+const UNCLEAR = /^(?:['’]?s| ?[kK]|[MBT])(?![\p{L}\p{N}])/u
+/** What may be a sign (- 5, ±5, 5-), or changes the number after it: not 5, half past 5, a few hundred and 5. */
+const CHANGED_BEFORE =
+  /(?:^\s*[-−–] |±) ?$|\b(?:not|never|(?:half|quarter|dozen|score|hundred|thousand|[a-z]+illion)s?)(?:,? (?:and|past|to|of|a single))? $/i
+const SIGN_AFTER = /^[-−–](?![\p{L}\p{N}])/u
+/** A number that is named again in brackets. */
+const AGAIN = /(?<![\p{L}\p{N}.,])(\d+(?:,\d{3})*) \((\d+(?:,\d{3})*)\)/gu
 /** An amount alone in brackets, with its currency. */
 const BRACKETED = /(?:(\p{Sc}) ?)?\((\p{Sc}?)(\d[\d,.]*(?: ?%)?)\)( ?\p{L}+)?/u
 /** The beginning of an answer that is a number: "about 300", "more than 2 tons". */
@@ -74,7 +80,7 @@ function namesOf(json: string): readonly string[] {
 /** The JSON text of the value that an answer names; undefined if it names none, or several. */
 export function valueIn(part: Constrained, answer: string): string | undefined {
   if (part.kind === 'choice') return choiceIn(part.texts, answer)
-  const [number, ...others] = new Set(numbersIn(answer))
+  const [number, ...others] = numbersIn(answer)
   return number !== undefined && others.length === 0 && isWhole(part, number) ? number : undefined
 }
 
@@ -92,21 +98,25 @@ function unbracketed(text: string): string {
 
 /** The numbers of an answer as decimals; undefined for one of another notation. */
 function numbersIn(given: string): (string | undefined)[] {
-  const answer = unbracketed(withDigits(given))
-  return Array.from(answer.matchAll(NUMBER), ({ 0: said, index }) => {
+  const answer = unbracketed(
+    withDigits(given).replace(AGAIN, (both, one: string, again: string) => (decimalOf(one) === decimalOf(again) ? one : both)),
+  )
+  const numbers = Array.from(answer.matchAll(NUMBER), ({ 0: said, index }) => {
     const rest = answer.slice(index + said.length)
     const powers = /\p{Sc}/u.test(said) ? SCALES_OF_MONEY : SCALES
     const words = `${plainText(rest)} `.split(' ')
     const scales = words.findIndex((word) => !powers.has(word))
-    if (CHANGES_NUMBER.test(at(words, scales)) || (powers === SCALES && UNCLEAR.test(rest))) return undefined
+    const after = words.slice(scales).join(' ')
     // As accounts have it: 1,250.00-.
-    const isNegative = /\d[.,]\d/.test(said) && MAYBE_SIGN.after.test(rest)
-    if (MAYBE_SIGN.before.test(answer.slice(0, index)) || (!isNegative && MAYBE_SIGN.after.test(rest))) return undefined
+    const isNegative = /\d[.,]\d/.test(said) && SIGN_AFTER.test(rest)
+    const isNegated = isNegative || NEGATED.test(after)
+    if ((!isNegated && CHANGES_NUMBER.test(after)) || (powers === SCALES && UNCLEAR.test(rest))) return undefined
+    if (CHANGED_BEFORE.test(answer.slice(0, index)) || (!isNegative && SIGN_AFTER.test(rest))) return undefined
     const power = words.slice(0, scales).reduce((sum, word) => sum + (powers.get(word) ?? 0), 0)
     const decimal = decimalOf(said)
-    const isBelow = isNegative || NEGATED.test(words.slice(scales).join(' '))
-    return shifted(isBelow && !decimal.startsWith('-') ? `-${decimal}` : decimal, power)
+    return shifted(isNegated && !decimal.startsWith('-') ? `-${decimal}` : decimal, power)
   })
+  return UNREAD.test(answer) ? [undefined, ...numbers] : numbers
 }
 
 function decimalOf(number: string): string {

@@ -12,9 +12,7 @@ const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '
 /** A chain of more references is taken for a circle. */
 const MOST_REFERENCES = 8
 /** Supported keywords per type. */
-const KEYWORDS: ReadonlyMap<string, readonly string[]> = new Map(
-  Object.entries({ string: ['maxLength'], number: [], integer: [], boolean: [] }),
-)
+const KEYWORDS = new Map<unknown, readonly string[]>(Object.entries({ string: ['maxLength'], number: [], integer: [], boolean: [] }))
 const REMEDY = 'Use enum, const, string, number, integer, boolean, or an object of these, and leave other keywords out.'
 
 /**
@@ -117,7 +115,7 @@ function onlyChoice(value: Value): string | undefined {
 function valueOf(schema: Schema, field: string): Value {
   if ('const' in schema || 'enum' in schema) return choiceOf(schema, field)
   const { type } = schema
-  const keywords = typeof type === 'string' ? KEYWORDS.get(type) : undefined
+  const keywords = KEYWORDS.get(type)
   if (keywords === undefined)
     throw refused(field, type === undefined ? 'has no type' : `has the type ${JSON.stringify(type)}, which is not supported`)
   refuseUnknown(schema, ['type', ...keywords], field)

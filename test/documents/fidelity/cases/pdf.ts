@@ -494,6 +494,19 @@ export const PDF_CASES: readonly FidelityCase[] = [
     has: STOCK.map((goods, i) => `${goods} ... ${1 + ((i * 7) % 4)}`),
     warnings: [],
   },
+  // Names in order with numbers that are no pages before them: a menu, and the rooms of a list.
+  ...['menu', 'rooms'].map((name) => ({
+    file: `${name}.pdf`,
+    content: () =>
+      makePdf([
+        [...STOCK, ...STOCK.map((goods) => `${goods}s`)]
+          .toSorted()
+          .map((goods, i) => goods + (name === 'menu' ? ` . . . . . . . ${4 - (i % 3)}` : `, ${i + 1}`)),
+        ...Array.from({ length: 40 }, () => ['They wait.']),
+      ]),
+    has: name === 'menu' ? ['Anchor ... 4', 'Anchors ... 3', 'Bell ... 2'] : ['Anchor, 1', 'Anchors, 2', 'Bell, 3'],
+    warnings: [],
+  })),
   {
     file: 'index.pdf',
     content: () =>
@@ -1089,6 +1102,21 @@ export const PDF_CASES: readonly FidelityCase[] = [
       })
     },
     says: '\u05e9\u05dc\u05d5\u05dd 123 \u05e2\u05d5\u05dc\u05dd',
+  },
+  // Rows from right to left begin where the last column of the row above does: each is a row.
+  {
+    file: 'rows-from-right.pdf',
+    content: () =>
+      makePdfOf({
+        content: [1, 2, 3]
+          .map((row) => {
+            const place = (left: number): string => `12 Tf ${left} ${700 - 18 * row} Td`
+            return `BT /F1 ${place(100)} (${row}0%) Tj ET BT /F1 ${place(200)} (${row}.50) Tj ET BT /F2 ${place(300)} ${codes(reversed('\u05e9\u05dc\u05d5\u05dd'), HEBREW)} Tj ET`
+          })
+          .join('\n'),
+        font: rightToLeft(HEBREW),
+      }),
+    lines: ['\u05e9\u05dc\u05d5\u05dd 1.50 10%', '\u05e9\u05dc\u05d5\u05dd 2.50 20%', '\u05e9\u05dc\u05d5\u05dd 3.50 30%'],
   },
   // Letters that are placed one by one: a gap is a space, in either direction.
   {
