@@ -11,13 +11,13 @@ import { readGgufHeader } from './gguf/header.ts'
 import type { MetadataValue } from './gguf/metadata.ts'
 import { openGguf } from './gguf/open.ts'
 import { type CepeManifest, type ContrieverManifest, modelId } from './manifest.ts'
-import { EXTERNAL, type GraphProto, type ValueInfoProto, decodeModel } from './onnx/proto.ts'
+import { EXTERNAL, type Proto, decodeModel } from './onnx/proto.ts'
 import { ELEMS } from './onnx/shapes.ts'
 import { openCheckpoint } from './open-checkpoint.ts'
 import { defaultMode } from './protocol.ts'
 
 /** A line for each tensor; caches of all layers as one line, since they differ in the number only. */
-function valueLines(values: readonly ValueInfoProto[]): string[] {
+function valueLines(values: readonly Proto<'ValueInfoProto'>[]): string[] {
   const lines = values.map(({ name, type: { tensor_type: tensor } }) => {
     const shape = tensor.shape.dim.map(({ dim_param: param, dim_value: value }) => (param ? param : (value ?? 0)))
     const [type] = Object.entries(ELEMS).find(([, info]) => info.code === tensor.elem_type) ?? [`type ${tensor.elem_type}`]
@@ -27,12 +27,12 @@ function valueLines(values: readonly ValueInfoProto[]): string[] {
 }
 
 /** Including those of loop bodies and branches. */
-function allNodes(graph: GraphProto): GraphProto['node'] {
+function allNodes(graph: Proto<'GraphProto'>): Proto<'GraphProto'>['node'] {
   return graph.node.flatMap((node) => [node, ...node.attribute.flatMap(({ g }) => (g ? allNodes(g) : []))])
 }
 
 /** Bytes of each weight in external files, by its place: a weight used in two shapes counts once. */
-function externalWeights({ initializer }: GraphProto): ReadonlyMap<string, number> {
+function externalWeights({ initializer }: Proto<'GraphProto'>): ReadonlyMap<string, number> {
   const external = initializer.filter(({ data_location: location }) => location === EXTERNAL)
   return new Map(
     external.map(({ external_data: entries = [] }) => {
@@ -42,7 +42,7 @@ function externalWeights({ initializer }: GraphProto): ReadonlyMap<string, numbe
   )
 }
 
-function graphLines(file: string, graph: GraphProto): string[] {
+function graphLines(file: string, graph: Proto<'GraphProto'>): string[] {
   const nodes = allNodes(graph)
   const operators = new Map<string, number>()
   for (const { op_type: op } of nodes) operators.set(op, (operators.get(op) ?? 0) + 1)
