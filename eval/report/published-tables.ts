@@ -27,10 +27,6 @@ export function readPublishedTables(paper: 'cepe' | 'giraffe' | 'pi' = 'cepe'): 
   return readShipped(`eval/published/${paper}.json`, TablesSchema)
 }
 
-function cell(value: string | number | boolean | null | undefined): string {
-  return value === undefined || value === null ? '-' : String(value)
-}
-
 /** The rows of the CEPE paper's table for a run's model, and how the run differs from them. */
 export function publishedBlocks(number: string, reader: string): Block[] {
   const { source, tables, doubtful, checkpoints } = readPublishedTables()
@@ -44,7 +40,7 @@ export function publishedBlocks(number: string, reader: string): Block[] {
     text(`Published, for ${model ?? ''}: ${found.what} (${source}, Table ${number}).`),
     table(
       columns,
-      rows.map((row) => columns.map((column) => cell(row[column]))),
+      rows.map((row) => columns.map((column) => String(row[column] ?? '-'))),
     ),
     list([
       'Published scores are of 16-bit weights on the data sets that the columns name; a run differs from them in its precision (which the model id names) and in its data (the files below).',

@@ -51,8 +51,7 @@ function resolved(schema: Schema, field: string, root: Schema, references = 0): 
 
 /** The only type or schema of a list next to that of null; undefined if there is none, or several. */
 function notNull(list: unknown): unknown {
-  const isNull = (one: unknown): boolean =>
-    one === 'null' || (typeof one === 'object' && one !== null && 'type' in one && one.type === 'null')
+  const isNull = (one: unknown): boolean => one === 'null' || (isObject(one) && one['type'] === 'null')
   const others = Array.isArray(list) ? list.filter((one) => !isNull(one)) : []
   return others.length === 1 ? others[0] : undefined
 }
