@@ -75,12 +75,14 @@ export const ATTRIBUTE = { float: 1, int: 2, string: 3, graph: 5, ints: 7 } as c
 /** TensorProto.DataLocation. */
 export const EXTERNAL = 1
 
-const nested = Object.entries(MESSAGES).map(([message, fields]) => {
-  const listed = Object.entries<readonly [number, string, ...string[]]>(fields)
-  const described = listed.map(([name, [id, type, ...rules]]) => [name, { id, type, ...(rules.includes('many') && { rule: 'repeated' }) }])
-  return [message, { edition: 'proto2', fields: Object.fromEntries(described) }]
-})
-const modelType = protobuf.Root.fromJSON({ nested: Object.fromEntries(nested) }).lookupType('ModelProto')
+const nested: Record<string, protobuf.IType> = {}
+for (const [message, fields] of Object.entries(MESSAGES)) {
+  const described: protobuf.IType['fields'] = {}
+  for (const [name, [id, type, ...rules]] of Object.entries<readonly [number, string, ...string[]]>(fields))
+    described[name] = { id, type, ...(rules.includes('many') && { rule: 'repeated' }) }
+  nested[message] = { edition: 'proto2', fields: described }
+}
+const modelType = protobuf.Root.fromJSON({ nested }).lookupType('ModelProto')
 
 /** Serialises to .onnx bytes, without weights in external files. */
 export function encodeModel(model: Proto<'ModelProto'>): Uint8Array {
