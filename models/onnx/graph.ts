@@ -1,6 +1,5 @@
-import type { Proto } from './proto.ts'
 import { at, keptOrMade, present } from '../../base/at.ts'
-import { ATTRIBUTE, EXTERNAL } from './proto.ts'
+import { ATTRIBUTE, EXTERNAL, type Proto } from './proto.ts'
 import { CONTRIB_DOMAIN, CONTRIB_OPSET, ELEMS, fixedSize, formatShape, GraphError, OPSET, type Elem, type Shape } from './shapes.ts'
 
 /**
