@@ -57,7 +57,7 @@ module.exports = {
     { name: 'jobs-rooms-below-orders', severity: 'error', from: { path: '^src/jobs/[^/]+/' }, to: { path: '^src/jobs/[^/]+$' } },
     { name: 'crawl-is-a-leaf', severity: 'error', from: { path: '^src/crawl/' }, to: { path: '^src/(?!crawl/)' } },
     { name: 'http-below-app', severity: 'error', from: { path: '^src/http/' }, to: { path: '^src/(?!http/|mcp/|rag/|jobs/|crawl/|keys/|documents/|inference/|text/|(config|settings|package)\\.ts)' } },
-    { name: 'mcp-below-routes', severity: 'error', from: { path: '^src/mcp/' }, to: { path: '^src/(?!mcp/|rag/|inference/|http/errors/)' } },
+    { name: 'mcp-below-routes', severity: 'error', from: { path: '^src/mcp/' }, to: { path: '^src/(?!mcp/|rag/|inference/|text/|http/errors/)' } },
     { name: 'mcp-for-its-route-alone', severity: 'error', from: { path: '^src/http/(?!routes/)' }, to: { path: '^src/mcp/' } },
     ...stack('src/http', ['errors', 'observability', 'auth', 'idempotency', 'request', 'plugins', 'routes']),
     { name: 'routes-files-below-their-rooms', severity: 'error', from: { path: '^src/http/routes/[^/]+$' }, to: { path: '^src/http/routes/[^/]+/' } },

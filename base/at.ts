@@ -43,6 +43,15 @@ export function counted(count: number, thing: string): string {
   return `${count} ${thing}${count === 1 ? '' : 's'}`
 }
 
+/**
+ * A number of bytes for people, in powers of ten: `812 kB`, `3.4 MB`, `120 MB`.
+ * @param round the last digit: what is needed is rounded up, what is free down
+ */
+export function sizeText(bytes: number, round = Math.round): string {
+  if (bytes < 1e6) return `${round(bytes / 1e3)} kB`
+  return `${bytes < 1e7 ? round(bytes / 1e5) / 10 : round(bytes / 1e6)} MB`
+}
+
 /** z of the two-sided 95 % interval. */
 const Z = 1.96
 

@@ -11,7 +11,7 @@ import { checkTensors } from './checkpoint/rename.ts'
 import type { ModelConfig } from './checkpoint/config/config.ts'
 import type { Checkpoint } from './checkpoint/checkpoint.ts'
 import { describeModel } from './describe.ts'
-import { invalid, unsupported } from './errors.ts'
+import { invalid, listed, unsupported } from './errors.ts'
 import { cepeEncoderGraph } from './graphs/cepe-encoder.ts'
 import { cepeContinueGraph, cepeGenerateGraph } from './graphs/cepe-generate.ts'
 import { cepeStepGraph } from './graphs/cepe-step.ts'
@@ -139,10 +139,7 @@ export async function buildModel(options: BuildOptions): Promise<ModelManifest> 
   const adapted = await withAdapters(await openCheckpoint(options.checkpointDir), options.adapters ?? [])
   const checkpoint = withOptions(adapted, options.rope ?? {})
   const { unexpected } = checkTensors(checkpoint)
-  if (unexpected.length > 0)
-    onWarning(
-      `${unexpected.length} tensors of the checkpoint are not used: ${unexpected.slice(0, 3).join(', ')}${unexpected.length > 3 ? ', ...' : ''}`,
-    )
+  if (unexpected.length > 0) onWarning(`${unexpected.length} tensors of the checkpoint are not used: ${listed(unexpected)}`)
   await checkTied(checkpoint)
   for (const warning of configWarnings(checkpoint.config)) onWarning(warning)
   const tokenizer = await findTokenizer(checkpoint)

@@ -14,3 +14,10 @@ export function damagedFile(problem: string, field: string): CodedError {
 export function unsupported(message: string, field?: string): CodedError {
   return new CodedError('unsupported', message, { field })
 }
+
+const MANY = 5
+
+/** Names in a message, the first of many. */
+export function listed(names: readonly string[]): string {
+  return names.length <= MANY ? names.join(', ') : `${names.slice(0, MANY).join(', ')} and ${names.length - MANY} more`
+}

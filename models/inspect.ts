@@ -1,4 +1,4 @@
-import { sum } from '../base/at.ts'
+import { sizeText, sum } from '../base/at.ts'
 import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { invalidModel, messageOf } from '../base/errors.ts'
@@ -11,18 +11,13 @@ import { readGgufHeader } from './gguf/header.ts'
 import type { MetadataValue } from './gguf/metadata.ts'
 import { openGguf } from './gguf/open.ts'
 import { type CepeManifest, type ContrieverManifest, modelId } from './manifest.ts'
-import { EXTERNAL, type GraphProto, type ValueInfoProto, decodeModel } from './onnx/proto.ts'
+import { EXTERNAL, type Proto, decodeModel } from './onnx/proto.ts'
 import { ELEMS } from './onnx/shapes.ts'
 import { openCheckpoint } from './open-checkpoint.ts'
 import { defaultMode } from './protocol.ts'
 
-/** @param decimals default: two below 10 MB */
-function megabytes(bytes: number, decimals = bytes < 1e7 ? 2 : 0): string {
-  return `${(bytes / 1e6).toFixed(decimals)} MB`
-}
-
 /** A line for each tensor; caches of all layers as one line, since they differ in the number only. */
-function valueLines(values: readonly ValueInfoProto[]): string[] {
+function valueLines(values: readonly Proto<'ValueInfoProto'>[]): string[] {
   const lines = values.map(({ name, type: { tensor_type: tensor } }) => {
     const shape = tensor.shape.dim.map(({ dim_param: param, dim_value: value }) => (param ? param : (value ?? 0)))
     const [type] = Object.entries(ELEMS).find(([, info]) => info.code === tensor.elem_type) ?? [`type ${tensor.elem_type}`]
@@ -32,12 +27,12 @@ function valueLines(values: readonly ValueInfoProto[]): string[] {
 }
 
 /** Including those of loop bodies and branches. */
-function allNodes(graph: GraphProto): GraphProto['node'] {
+function allNodes(graph: Proto<'GraphProto'>): Proto<'GraphProto'>['node'] {
   return graph.node.flatMap((node) => [node, ...node.attribute.flatMap(({ g }) => (g ? allNodes(g) : []))])
 }
 
 /** Bytes of each weight in external files, by its place: a weight used in two shapes counts once. */
-function externalWeights({ initializer }: GraphProto): ReadonlyMap<string, number> {
+function externalWeights({ initializer }: Proto<'GraphProto'>): ReadonlyMap<string, number> {
   const external = initializer.filter(({ data_location: location }) => location === EXTERNAL)
   return new Map(
     external.map(({ external_data: entries = [] }) => {
@@ -47,7 +42,7 @@ function externalWeights({ initializer }: GraphProto): ReadonlyMap<string, numbe
   )
 }
 
-function graphLines(file: string, graph: GraphProto): string[] {
+function graphLines(file: string, graph: Proto<'GraphProto'>): string[] {
   const nodes = allNodes(graph)
   const operators = new Map<string, number>()
   for (const { op_type: op } of nodes) operators.set(op, (operators.get(op) ?? 0) + 1)
@@ -55,7 +50,7 @@ function graphLines(file: string, graph: GraphProto): string[] {
   const weights = [...externalWeights(graph).values()]
   return [
     '',
-    `${file}: ${nodes.length} nodes, ${weights.length} weights, ${megabytes(sum(weights))}`,
+    `${file}: ${nodes.length} nodes, ${weights.length} weights, ${sizeText(sum(weights))}`,
     ...valueLines(graph.input).map((line) => `  in   ${line}`),
     ...valueLines(graph.output).map((line) => `  out  ${line}`),
     `  operators: ${frequent.map(([op, count]) => `${op} ${count}`).join(', ')}`,
@@ -96,7 +91,7 @@ export async function inspectModel(dir: string): Promise<string> {
   const graphs = Object.values(manifest.graphs).filter((file) => file !== null)
   const total = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0)
   const header = [
-    `${modelId(manifest)}: ${manifest.architecture}, ${manifest.dtype}, ${manifest.parameters.toLocaleString('en')} parameters, ${megabytes(total)} in ${manifest.files.length} files`,
+    `${modelId(manifest)}: ${manifest.architecture}, ${manifest.dtype}, ${manifest.parameters.toLocaleString('en')} parameters, ${sizeText(total)} in ${manifest.files.length} files`,
     `built ${manifest.built_at} by builder version ${manifest.builder_version}, opset ${manifest.opset}, from ${manifest.source.name} (${manifest.source.revision.slice(0, 12)})`,
     `dims: ${Object.entries(manifest.dims)
       .map(([name, value]) => `${name} ${value}`)
@@ -105,7 +100,7 @@ export async function inspectModel(dir: string): Promise<string> {
   if (manifest.architecture === 'cepe') header.push(protocolLine(manifest))
   else if (manifest.architecture === 'contriever' && manifest.embedding) header.push(embeddingLine(manifest.embedding))
   const sections = await Promise.all(graphs.map((file) => readGraph(dir, file)))
-  const files = manifest.files.map(({ name, bytes, sha256 }) => `  ${name}  ${megabytes(bytes)}  sha256 ${sha256.slice(0, 16)}`)
+  const files = manifest.files.map(({ name, bytes, sha256 }) => `  ${name}  ${sizeText(bytes)}  sha256 ${sha256.slice(0, 16)}`)
   return [...header, ...sections.flat(), '', 'files:', ...files].join('\n')
 }
 
@@ -144,7 +139,7 @@ function typeLines<T extends { readonly bytes: number }>(tensors: readonly T[], 
   return [...new Set(tensors.map(typeOf))].sort().map((type) => {
     const those = tensors.filter((tensor) => typeOf(tensor) === type)
     const bytes = those.reduce((sum, tensor) => sum + tensor.bytes, 0)
-    return `  ${type}: ${those.length} tensors, ${megabytes(bytes, 2)}`
+    return `  ${type}: ${those.length} tensors, ${sizeText(bytes)}`
   })
 }
 
@@ -179,7 +174,7 @@ export async function inspectGguf(path: string): Promise<string> {
   const { version, metadata, tensors } = await readGgufHeader(file)
   const { line } = await openGguf(path).then(outcomeOf, refused)
   return [
-    `${basename(path)}: GGUF version ${version}, ${weightsIn(tensors)}, ${megabytes(file.size, 2)}`,
+    `${basename(path)}: GGUF version ${version}, ${weightsIn(tensors)}, ${sizeText(file.size)}`,
     line,
     ...typeLines(tensors, ({ type }) => type),
     '',

@@ -4,7 +4,7 @@ import path from 'node:path'
 import pLimit from 'p-limit'
 import { closing } from '../../base/files.ts'
 import { makeFolder, writeFileDurably } from '../../base/durable.ts'
-import { CodedError, type ErrorCode, messageOf, onCode } from '../../base/errors.ts'
+import { CodedError, messageOf, onCode } from '../../base/errors.ts'
 import { sealed } from '../../base/json.ts'
 import { workFolder } from '../../base/locks/scratch.ts'
 import { fitCalibration, type JudgedSignals } from './fit.ts'
@@ -15,6 +15,7 @@ import { demoCorpus, questionFile } from '../datasets/shipped.ts'
 import { readDataset } from '../datasets/read.ts'
 import { bestOver, exactMatch } from '../metrics/answer.ts'
 import { invalidOption, wholeNumbers } from '../run/options.ts'
+import { ONE_ITEM_CODES } from '../run/record.ts'
 import { createProgress } from '../../src/cli/program/progress.ts'
 import { calibrationFiles, loadConfig } from '../../src/config.ts'
 import type { Config } from '../../src/settings.ts'
@@ -128,9 +129,6 @@ async function readQuestions(files: readonly string[], unanswerable: readonly st
   }
 }
 
-/** Errors that concern one question only. */
-const LEFT_OUT: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large', 'inference_failed', 'deadline_exceeded']
-
 /**
  * Asks every question at every k (null: the model's own) and judges the answers (exact match). A question that the service rejects or fails
  * at, without an answer or without passages is left out and counted.
@@ -148,7 +146,7 @@ async function askAll(
   let done = 0
   const ask = async ({ question, k }: (typeof tasks)[number]) => {
     const request = { question: question.question, ...(k !== null && { k }), min_confidence: 0, include_signals: true }
-    const response = await client.answer(request).catch(onCode(LEFT_OUT, () => undefined))
+    const response = await client.answer(request).catch(onCode(ONE_ITEM_CODES, () => undefined))
     progress.update(++done, tasks.length)
     return response === undefined ? [] : [{ question, response }]
   }

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox'
+import { optionalOrNull } from '../../src/text/fields.ts'
 import { Compile } from 'typebox/compile'
 import { keptOrMade } from '../../base/at.ts'
 import type { Passage } from '../../index/contract.ts'
@@ -107,7 +108,7 @@ const DATE = new RegExp(`\\b(?:1\\d{3}|20\\d{2})\\b|\\b(?:${MONTHS})\\b \\d|\\d 
 const NUMBER_WORDS =
   /^(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen|seventeen|eighteen|nineteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|billion)\b/i
 
-const OptionalText = Type.Optional(Type.Union([Type.String(), Type.Null()]))
+const OptionalText = optionalOrNull(Type.String())
 /** Years and counts are often written as numbers. */
 const AnswerSchema = Type.Union([Type.String(), Type.Number()])
 const isAnswers = Compile(Type.Union([AnswerSchema, Type.Array(Type.Union([AnswerSchema, Type.Array(AnswerSchema)]))]))
@@ -128,9 +129,7 @@ const isTriviaQa = Compile(
   }),
 )
 /** TriviaQA's answers as Hugging Face has them, in JSON and Parquet. */
-const isAliased = Compile(
-  Type.Object({ value: OptionalText, aliases: Type.Optional(Type.Union([Type.Array(Type.String()), Type.Null()])) }),
-)
+const isAliased = Compile(Type.Object({ value: OptionalText, aliases: optionalOrNull(Type.Array(Type.String())) }))
 
 /**
  * Parses one record of any supported dataset: NQ-open and other {question, answer} lines, CEPE (`ctxs` or `docs`), FiD, Contriever and DPR

@@ -1,6 +1,7 @@
 import path from 'node:path'
 import { present } from '../../base/at.ts'
 import { MODES } from '../../src/text/plan.ts'
+import { printedValue } from '../report/published-tables.ts'
 import { OPEN_DOMAIN_QA, shortHash } from '../run/folder.ts'
 import { settingName } from '../tasks/open-domain-qa/protocol.ts'
 import type { PathOf, Preset, PresetRow } from './read.ts'
@@ -81,11 +82,6 @@ export function publishedScore(rows: readonly Readonly<Record<string, unknown>>[
   const value = found?.[column]
   if (value === null && typeof found?.['perplexity_above'] === 'number') return `> ${found['perplexity_above']}`
   return printedValue(value)
-}
-
-/** A published value as printed; undefined for none. */
-export function printedValue(value: unknown): string | undefined {
-  return typeof value === 'number' || typeof value === 'string' ? String(value) : undefined
 }
 
 /** The first published row with the same label. */

@@ -27,8 +27,9 @@ export function readPublishedTables(paper: 'cepe' | 'giraffe' | 'pi' = 'cepe'): 
   return readShipped(`eval/published/${paper}.json`, TablesSchema)
 }
 
-function cell(value: string | number | boolean | null | undefined): string {
-  return value === undefined || value === null ? '-' : String(value)
+/** A published value as printed; undefined for none. */
+export function printedValue(value: unknown): string | undefined {
+  return typeof value === 'number' || typeof value === 'string' || typeof value === 'boolean' ? String(value) : undefined
 }
 
 /** The rows of the CEPE paper's table for a run's model, and how the run differs from them. */
@@ -44,7 +45,7 @@ export function publishedBlocks(number: string, reader: string): Block[] {
     text(`Published, for ${model ?? ''}: ${found.what} (${source}, Table ${number}).`),
     table(
       columns,
-      rows.map((row) => columns.map((column) => cell(row[column]))),
+      rows.map((row) => columns.map((column) => printedValue(row[column]) ?? '-')),
     ),
     list([
       'Published scores are of 16-bit weights on the data sets that the columns name; a run differs from them in its precision (which the model id names) and in its data (the files below).',

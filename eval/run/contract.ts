@@ -1,4 +1,3 @@
-import { present } from '../../base/at.ts'
 import type { ReaderClient } from '../client/reader.ts'
 import type { Problem, ReadFile } from '../datasets/question-set.ts'
 import type { Block, Figure } from '../report/blocks.ts'
@@ -27,16 +26,20 @@ export interface AskedIds {
 /** Result of one item in one setting, with its input. */
 export type SettingAnswer = Omit<SettingResult, 'prompt_sha256' | 'prompts'> & { readonly asked: AskedIds }
 
-/** A prepared task: its items, and a function to ask one. */
+/** An item of a prepared task. */
+interface PreparedItem extends TaskItem {
+  /** Asks it in every setting. @throws CodedError invalid_request or unprocessable if it cannot be asked: it is skipped */
+  readonly ask: () => Promise<readonly SettingAnswer[]>
+}
+
+/** A prepared task: its items, and how each is asked. */
 export interface PreparedTask {
   /** Settings, in the order of the report's rows. */
   readonly settings: readonly string[]
-  readonly items: readonly TaskItem[]
+  readonly items: readonly PreparedItem[]
   readonly files: readonly ReadFile[]
   /** Skipped items, and items kept with a change, besides the problems of the files. */
   readonly problems: readonly Problem[]
-  /** Asks one item in every setting. @throws CodedError invalid_request or unprocessable if it cannot be asked: it is skipped */
-  ask(item: TaskItem): Promise<readonly SettingAnswer[]>
 }
 
 /** Items that are asked in one setting after another; no answer: the item has no score in that setting. */
@@ -44,17 +47,13 @@ export function askedInTurn<Item extends TaskItem, Setting extends { readonly na
   items: readonly Item[],
   settings: readonly Setting[],
   ask: (item: Item, setting: Setting) => Promise<SettingAnswer | undefined>,
-): Pick<PreparedTask, 'items' | 'settings' | 'ask'> {
-  const byId = new Map(items.map((item) => [item.id, item]))
-  return {
-    items,
-    settings: settings.map(({ name }) => name),
-    ask: async ({ id }) => {
-      const results: SettingAnswer[] = []
-      for (const setting of settings) results.push(...[(await ask(present(byId.get(id)), setting)) ?? []].flat())
-      return results
-    },
+): Pick<PreparedTask, 'items' | 'settings'> {
+  const inTurn = async (item: Item): Promise<SettingAnswer[]> => {
+    const results: SettingAnswer[] = []
+    for (const setting of settings) results.push(...[(await ask(item, setting)) ?? []].flat())
+    return results
   }
+  return { items: items.map((item) => ({ ...item, ask: () => inTurn(item) })), settings: settings.map(({ name }) => name) }
 }
 
 /** A task as its reports and comparisons know it. */

@@ -63,6 +63,8 @@ export const RECORD_FIELDS = {
 const ITEM_CODES: readonly ErrorCode[] = ['invalid_request', 'unprocessable', 'payload_too_large']
 /** Failures of the service at one item: it is skipped, and retried by a resumed run. */
 const FAILURE_CODES: readonly ErrorCode[] = ['inference_failed', 'deadline_exceeded', 'internal']
+/** Errors that concern one item only. */
+export const ONE_ITEM_CODES: readonly ErrorCode[] = [...ITEM_CODES, ...FAILURE_CODES]
 
 /** True if the service failed at one item, so that a retry may succeed. */
 export function isFailure(error: unknown): boolean {
@@ -71,7 +73,7 @@ export function isFailure(error: unknown): boolean {
 
 /** Returns why an item is skipped. @throws the error itself if it concerns more than this item */
 export function skippedFor(error: unknown, setting: string | null): Skipped {
-  if (!(error instanceof CodedError) || !(isFailure(error) || ITEM_CODES.includes(error.code))) throw error
+  if (!(error instanceof CodedError) || !ONE_ITEM_CODES.includes(error.code)) throw error
   return { code: error.code, message: error.message, setting, retry: isFailure(error) }
 }
 

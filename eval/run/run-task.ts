@@ -67,11 +67,10 @@ export async function runTask({
     settings: prepared.settings.length,
     tokensOf: ({ results }) => results.reduce((sum, { tokens }) => sum + tokens.decoder + tokens.encoder + tokens.generated, 0),
     concurrency: CONCURRENCY,
-    ask: async ({ id, groups, cluster }): Promise<TaskRecord> => {
+    ask: async ({ id, groups, cluster, ask }): Promise<TaskRecord> => {
       const record = { id, groups: { ...groups }, ...(cluster !== undefined && { cluster }) }
       try {
-        const answers = await prepared.ask({ id, groups })
-        return { ...record, results: answers.map((answer) => keptResult(answer, client.tokenizer, dumpPrompts)) }
+        return { ...record, results: (await ask()).map((answer) => keptResult(answer, client.tokenizer, dumpPrompts)) }
       } catch (error) {
         return { ...record, results: [], skipped: skippedFor(error, null) }
       }

@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises'
+import { sizeText } from '../../base/at.ts'
 import { diskFull } from '../../base/errors.ts'
 import { storeOf } from '../store/store-of.ts'
 
@@ -26,6 +27,6 @@ export function tableBytes(text: number, rows: number, dimension: number): numbe
 export async function requireSpace(folder: string, bytes: number, what: string): Promise<void> {
   const free = await storeOf(folder).freeBytes(folder)
   if (free >= bytes + MARGIN) return
-  const [needed, left] = [Math.ceil((bytes + MARGIN) / 1e5), Math.floor(free / 1e5)].map((tenths) => `${tenths / 10} MB`)
+  const [needed, left] = [sizeText(bytes + MARGIN, Math.ceil), sizeText(free, Math.floor)]
   throw diskFull(folder, `${what} needs about ${needed} in ${folder}, where ${left} are free: free space, then resume.`)
 }

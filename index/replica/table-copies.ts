@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, rename, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { sum } from '../../base/at.ts'
+import { sizeText, sum } from '../../base/at.ts'
 import { CodedError, diskFull } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
 import { eachOf } from '../store/each-of.ts'
@@ -31,10 +31,9 @@ async function tooLarge({ to, maxBytes = Infinity }: CopyOptions, bytes: number,
   if (maxBytes === Infinity) return undefined
   const taken = await bytesUnder(to, ({ name }) => /\.lance[\\/]/.test(name))
   if (taken + bytes <= maxBytes) return undefined
-  const megabytes = (count: number): string => `${(count / 2 ** 20).toFixed(count < 1e7 ? 1 : 0)} MB`
   return diskFull(
     'CEPE_MIRROR_MB',
-    `The newest state of the table takes ${megabytes(bytes)} more in ${to}, which holds ${megabytes(taken)} of ${megabytes(maxBytes)} (CEPE_MIRROR_MB): ` +
+    `The newest state of the table takes ${sizeText(bytes)} more in ${to}, which holds ${sizeText(taken)} and may hold ${sizeText(maxBytes)} (CEPE_MIRROR_MB): ` +
       (whole > maxBytes
         ? `the table alone is larger. Raise that, or leave CEPE_MIRROR_DIR out: searches are then read from the store itself.`
         : `raise that (a change of tables takes twice the table), or start this process again, which then copies the table alone.`),

@@ -1,4 +1,4 @@
-import { invalid } from '../errors.ts'
+import { invalid, listed } from '../errors.ts'
 import type { CepeConfig, ContrieverConfig, LlamaConfig, ModelConfig, ModernBertConfig, RerankerConfig } from './config/config.ts'
 import { WEIGHT_DTYPES } from './dtype.ts'
 import type { TensorInfo } from './checkpoint.ts'
@@ -131,11 +131,6 @@ function isIgnored(config: ModelConfig, name: string): boolean {
     IGNORED[config.architecture].test(name) ||
     (config.architecture === 'cepe' && config.decoder.tieWordEmbeddings && name === 'lm_head.weight')
   )
-}
-
-const MANY = 5
-function listed(names: readonly string[]): string {
-  return names.length <= MANY ? names.join(', ') : `${names.slice(0, MANY).join(', ')} and ${names.length - MANY} more`
 }
 
 /**

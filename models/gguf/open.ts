@@ -4,7 +4,7 @@ import { CodedError, orThrow } from '../../base/errors.ts'
 import type { Checkpoint } from '../checkpoint/checkpoint.ts'
 import type { LlamaConfig } from '../checkpoint/config/config.ts'
 import { openWeightFile } from '../checkpoint/file.ts'
-import { invalid, unsupported } from '../errors.ts'
+import { invalid, listed, unsupported } from '../errors.ts'
 import { ggufConfig, turnsRows } from './config.ts'
 import { readGgufHeader } from './header.ts'
 import { numberIn } from './metadata.ts'
@@ -45,13 +45,8 @@ function fromGgufName(name: string, { postNorms }: Pick<LlamaConfig, 'postNorms'
   return WHOLE.get(name) ?? (inLayer === undefined ? name : `model.layers.${layer}.${inLayer}.${kind}`)
 }
 
-/** Names of missing parts that a message lists. */
-const MOST_LISTED = 3
-
 function splitError(name: string, parts: number, missing: readonly string[] = []): CodedError {
-  const rest = missing.length > MOST_LISTED ? ` and ${missing.length - MOST_LISTED} more` : ''
-  const gone =
-    missing.length > 0 ? `, of which ${missing.slice(0, MOST_LISTED).join(', ')}${rest} are missing in its folder: download them,` : ';'
+  const gone = missing.length > 0 ? `, of which ${listed(missing)} are missing in its folder: download them,` : ';'
   const message = `${name} is one part of a model in ${parts} files${gone} join them first (llama-gguf-split --merge FIRST-PART WHOLE.gguf) and give the whole file`
   return unsupported(message, name)
 }

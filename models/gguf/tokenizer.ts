@@ -1,4 +1,4 @@
-import { at } from '../../base/at.ts'
+import { at, given } from '../../base/at.ts'
 import { invalid, unsupported } from '../errors.ts'
 import { checkedTokenizer } from '../tokenizer/check.ts'
 import { MODEL_TYPE, PIECE_TYPE } from '../tokenizer/sentencepiece-model.ts'
@@ -169,17 +169,16 @@ export function ggufTokenizer(metadata: Metadata, path: string): TokenizerFiles 
     ...files.tokenizer,
     post_processor: withBos ? postProcessorOf(bos, numberIn(metadata, `${KEY}.bos_token_id`) ?? 0) : null,
   }
-  const special = {
-    bos_token: bos,
-    eos_token: namedToken(metadata, 'eos', tokens),
-    unk_token: namedToken(metadata, 'unknown', tokens),
-    pad_token: namedToken(metadata, 'padding', tokens),
-    chat_template: stringIn(metadata, 'tokenizer.chat_template'),
-  }
   const config: TokenizerConfig = {
     ...files.config,
     add_bos_token: withBos,
-    ...Object.fromEntries(Object.entries(special).filter(([, value]) => value !== undefined)),
+    ...given({
+      bos_token: bos,
+      eos_token: namedToken(metadata, 'eos', tokens),
+      unk_token: namedToken(metadata, 'unknown', tokens),
+      pad_token: namedToken(metadata, 'padding', tokens),
+      chat_template: stringIn(metadata, 'tokenizer.chat_template'),
+    }),
   }
   return { tokenizer: checkedTokenizer(tokenizer, config, path), config }
 }

@@ -1,6 +1,5 @@
-import type { AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto } from './proto.ts'
 import { at, keptOrMade, present } from '../../base/at.ts'
-import { ATTRIBUTE, EXTERNAL } from './proto.ts'
+import { ATTRIBUTE, EXTERNAL, type Proto } from './proto.ts'
 import { CONTRIB_DOMAIN, CONTRIB_OPSET, ELEMS, fixedSize, formatShape, GraphError, OPSET, type Elem, type Shape } from './shapes.ts'
 
 /**
@@ -150,7 +149,7 @@ export class Graph {
   }
 
   /** The model as protobuf message; `locationOf` returns the location of each weight's bytes. */
-  toProto(locationOf: (weight: Weight) => WeightLocation, producerVersion: string): ModelProto {
+  toProto(locationOf: (weight: Weight) => WeightLocation, producerVersion: string): Proto<'ModelProto'> {
     const [main] = this.#bodies
     if (!main || main.outputs.length === 0) throw new GraphError(`graph ${this.name} has no outputs`)
     const graph = this.#bodyProto(main)
@@ -201,7 +200,7 @@ export class Graph {
     return present(this.#names.get(value))
   }
 
-  #bodyProto(body: Body): GraphProto {
+  #bodyProto(body: Body): Proto<'GraphProto'> {
     return {
       name: body.name,
       node: body.nodes.map((node) => this.#nodeProto(node)),
@@ -211,7 +210,7 @@ export class Graph {
     }
   }
 
-  #nodeProto(node: Node): NodeProto {
+  #nodeProto(node: Node): Proto<'NodeProto'> {
     return {
       input: node.inputs.map((value) => (value ? this.#nameOf(value) : '')),
       output: node.outputs.map((value) => (value ? this.#nameOf(value) : '')),
@@ -224,7 +223,7 @@ export class Graph {
     }
   }
 
-  #attributeProto(name: string, value: Attribute): AttributeProto {
+  #attributeProto(name: string, value: Attribute): Proto<'AttributeProto'> {
     if (typeof value === 'number') return { name, type: ATTRIBUTE.int, i: value }
     if (typeof value === 'string') return { name, type: ATTRIBUTE.string, s: new TextEncoder().encode(value) }
     if ('float' in value) return { name, type: ATTRIBUTE.float, f: value.float }
@@ -232,16 +231,16 @@ export class Graph {
     return { name, type: ATTRIBUTE.ints, ints: [...value] }
   }
 
-  #infoProto(value: Value): ValueInfoProto {
+  #infoProto(value: Value): Proto<'ValueInfoProto'> {
     const dim = value.shape.map((size) => (typeof size === 'number' ? { dim_value: size } : { dim_param: size }))
     return { name: this.#nameOf(value), type: { tensor_type: { elem_type: ELEMS[value.elem].code, shape: { dim } } } }
   }
 
-  #tensorProto(value: Value): TensorProto {
+  #tensorProto(value: Value): Proto<'TensorProto'> {
     return { name: this.#nameOf(value), data_type: ELEMS[value.elem].code, dims: value.shape.map((dim) => fixedSize([dim])) }
   }
 
-  #externalProto(value: Value, location: WeightLocation): TensorProto {
+  #externalProto(value: Value, location: WeightLocation): Proto<'TensorProto'> {
     const entry = (key: string, of: string | number) => ({ key, value: String(of) })
     const external_data = [entry('location', location.file), entry('offset', location.offset), entry('length', location.bytes)]
     return { ...this.#tensorProto(value), data_location: EXTERNAL, external_data }

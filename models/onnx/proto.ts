@@ -1,99 +1,73 @@
 import protobuf from 'protobufjs'
 
-/** The subset of onnx.proto that the builder writes and the inspector reads; field numbers are ONNX's. */
-const SCHEMA = `
-syntax = "proto2";
-package onnx;
-message StringStringEntryProto { optional string key = 1; optional string value = 2; }
-message TensorProto {
-  repeated int64 dims = 1;
-  optional int32 data_type = 2;
-  optional string name = 8;
-  optional bytes raw_data = 9;
-  repeated StringStringEntryProto external_data = 13;
-  optional int32 data_location = 14;
-}
-message Dimension { optional int64 dim_value = 1; optional string dim_param = 2; }
-message TensorShapeProto { repeated Dimension dim = 1; }
-message TensorType { optional int32 elem_type = 1; optional TensorShapeProto shape = 2; }
-message TypeProto { optional TensorType tensor_type = 1; }
-message ValueInfoProto { optional string name = 1; optional TypeProto type = 2; }
-message AttributeProto {
-  optional string name = 1;
-  optional float f = 2;
-  optional int64 i = 3;
-  optional bytes s = 4;
-  optional GraphProto g = 6;
-  repeated int64 ints = 8;
-  optional int32 type = 20;
-}
-message NodeProto {
-  repeated string input = 1;
-  repeated string output = 2;
-  optional string name = 3;
-  optional string op_type = 4;
-  repeated AttributeProto attribute = 5;
-  optional string domain = 7;
-}
-message GraphProto {
-  repeated NodeProto node = 1;
-  optional string name = 2;
-  repeated TensorProto initializer = 5;
-  repeated ValueInfoProto input = 11;
-  repeated ValueInfoProto output = 12;
-}
-message OperatorSetIdProto { optional string domain = 1; optional int64 version = 2; }
-message ModelProto {
-  optional int64 ir_version = 1;
-  optional string producer_name = 2;
-  optional string producer_version = 3;
-  optional GraphProto graph = 7;
-  repeated OperatorSetIdProto opset_import = 8;
-}
-`
+/**
+ * The subset of onnx.proto (proto2) that the builder writes and the inspector reads: of each field its number and type, `many` for a list,
+ * `maybe` where it may be absent.
+ */
+const MESSAGES = {
+  StringStringEntryProto: { key: [1, 'string'], value: [2, 'string'] },
+  TensorProto: {
+    dims: [1, 'int64', 'many'],
+    data_type: [2, 'int32'],
+    name: [8, 'string'],
+    raw_data: [9, 'bytes', 'maybe'],
+    external_data: [13, 'StringStringEntryProto', 'many', 'maybe'],
+    data_location: [14, 'int32', 'maybe'],
+  },
+  Dimension: { dim_value: [1, 'int64', 'maybe'], dim_param: [2, 'string', 'maybe'] },
+  TensorShapeProto: { dim: [1, 'Dimension', 'many'] },
+  TensorType: { elem_type: [1, 'int32'], shape: [2, 'TensorShapeProto'] },
+  TypeProto: { tensor_type: [1, 'TensorType'] },
+  ValueInfoProto: { name: [1, 'string'], type: [2, 'TypeProto'] },
+  AttributeProto: {
+    name: [1, 'string'],
+    f: [2, 'float', 'maybe'],
+    i: [3, 'int64', 'maybe'],
+    s: [4, 'bytes', 'maybe'],
+    g: [6, 'GraphProto', 'maybe'],
+    ints: [8, 'int64', 'many', 'maybe'],
+    type: [20, 'int32'],
+  },
+  NodeProto: {
+    input: [1, 'string', 'many'],
+    output: [2, 'string', 'many'],
+    name: [3, 'string'],
+    op_type: [4, 'string'],
+    attribute: [5, 'AttributeProto', 'many'],
+    domain: [7, 'string'],
+  },
+  GraphProto: {
+    node: [1, 'NodeProto', 'many'],
+    name: [2, 'string'],
+    initializer: [5, 'TensorProto', 'many'],
+    input: [11, 'ValueInfoProto', 'many'],
+    output: [12, 'ValueInfoProto', 'many'],
+  },
+  OperatorSetIdProto: { domain: [1, 'string'], version: [2, 'int64'] },
+  ModelProto: {
+    ir_version: [1, 'int64'],
+    producer_name: [2, 'string'],
+    producer_version: [3, 'string'],
+    graph: [7, 'GraphProto'],
+    opset_import: [8, 'OperatorSetIdProto', 'many'],
+  },
+} as const
 
-export interface TensorProto {
-  dims: number[]
-  data_type: number
-  name: string
-  raw_data?: Uint8Array
-  external_data?: { key: string; value: string }[]
-  data_location?: number
-}
-export interface ValueInfoProto {
-  name: string
-  type: { tensor_type: { elem_type: number; shape: { dim: { dim_value?: number; dim_param?: string }[] } } }
-}
-export interface AttributeProto {
-  name: string
-  type: number
-  f?: number
-  i?: number
-  s?: Uint8Array
-  g?: GraphProto
-  ints?: number[]
-}
-export interface NodeProto {
-  input: string[]
-  output: string[]
-  name: string
-  op_type: string
-  attribute: AttributeProto[]
-  domain: string
-}
-export interface GraphProto {
-  name: string
-  node: NodeProto[]
-  initializer: TensorProto[]
-  input: ValueInfoProto[]
-  output: ValueInfoProto[]
-}
-export interface ModelProto {
-  ir_version: number
-  producer_name: string
-  producer_version: string
-  graph: GraphProto
-  opset_import: { domain: string; version: number }[]
+type Messages = typeof MESSAGES
+type Scalars = { string: string; int64: number; int32: number; float: number; bytes: Uint8Array }
+type One<Type> = Type extends keyof Scalars ? Scalars[Type] : Type extends keyof Messages ? Proto<Type> : never
+type Value<Field> = Field extends readonly [number, infer Type, 'many', ...unknown[]]
+  ? One<Type>[]
+  : Field extends readonly [number, infer Type, ...unknown[]]
+    ? One<Type>
+    : never
+type Maybe<Field> = Field extends readonly [...unknown[], 'maybe'] ? true : false
+
+/** A message by its name in onnx.proto. */
+export type Proto<Name extends keyof Messages> = {
+  -readonly [Field in keyof Messages[Name] as Maybe<Messages[Name][Field]> extends true ? never : Field]: Value<Messages[Name][Field]>
+} & {
+  -readonly [Field in keyof Messages[Name] as Maybe<Messages[Name][Field]> extends true ? Field : never]?: Value<Messages[Name][Field]>
 }
 
 /** AttributeProto.AttributeType. */
@@ -101,14 +75,21 @@ export const ATTRIBUTE = { float: 1, int: 2, string: 3, graph: 5, ints: 7 } as c
 /** TensorProto.DataLocation. */
 export const EXTERNAL = 1
 
-const modelType = protobuf.parse(SCHEMA, { keepCase: true }).root.lookupType('onnx.ModelProto')
+const nested: Record<string, protobuf.IType> = {}
+for (const [message, fields] of Object.entries(MESSAGES)) {
+  const described: protobuf.IType['fields'] = {}
+  for (const [name, [id, type, ...rules]] of Object.entries<readonly [number, string, ...string[]]>(fields))
+    described[name] = { id, type, ...(rules.includes('many') && { rule: 'repeated' }) }
+  nested[message] = { edition: 'proto2', fields: described }
+}
+const modelType = protobuf.Root.fromJSON({ nested }).lookupType('ModelProto')
 
 /** Serialises to .onnx bytes, without weights in external files. */
-export function encodeModel(model: ModelProto): Uint8Array {
+export function encodeModel(model: Proto<'ModelProto'>): Uint8Array {
   return modelType.encode(modelType.fromObject(model)).finish()
 }
 
 /** Parses .onnx bytes; unknown fields are skipped, absent ones get their defaults. @throws protobufjs' errors for invalid bytes */
-export function decodeModel(bytes: Uint8Array): ModelProto {
-  return modelType.toObject(modelType.decode(bytes), { longs: Number, defaults: true, arrays: true }) as ModelProto
+export function decodeModel(bytes: Uint8Array): Proto<'ModelProto'> {
+  return modelType.toObject(modelType.decode(bytes), { longs: Number, defaults: true, arrays: true }) as Proto<'ModelProto'>
 }

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { CodedError, diskFull, osCode } from '../../base/errors.ts'
 import { isDiskFull } from '../../base/failures.ts'
 import { fileBytes } from '../../base/files.ts'
+import { invalid } from '../errors.ts'
 import { hubError, type Hub, type HubFile } from './hub.ts'
 
 /** Consecutive attempts without a received byte. */
@@ -93,9 +94,7 @@ async function check({ path, size, sha256, blob }: HubFile, target: string): Pro
   for await (const chunk of fileBytes(target, 1 << 20)) hash.update(chunk)
   if (hash.digest('hex') === (sha256 ?? blob)) return
   await rm(target)
-  throw new CodedError('checkpoint_invalid', `${path} came damaged: its checksum is not the hub's. It was deleted; repeat the command.`, {
-    field: path,
-  })
+  throw invalid(`${path} came damaged: its checksum is not the hub's. It was deleted; repeat the command.`, path)
 }
 
 /** Bytes of a file; 0 if it does not exist. */

@@ -1,5 +1,6 @@
 import { lstat, readFile, rename, rm, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
+import { sizeText } from '../../base/at.ts'
 import { makeFolder, writeFileDurably } from '../../base/durable.ts'
 import { conflict, diskFull, invalidRequest } from '../../base/errors.ts'
 import { takeLock, whileHeld } from '../../base/locks/lock.ts'
@@ -127,7 +128,6 @@ async function checkSpace(folder: string, files: readonly HubFile[]): Promise<vo
   const place = dirname(dirname(folder))
   const { bavail, bsize } = await statfs(place)
   if (missing + SPARE_BYTES <= bavail * bsize) return
-  const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6)} MB`
-  const message = `${megabytes(missing)} are still to be fetched and ${megabytes(SPARE_BYTES)} to stay free, ${megabytes(bavail * bsize)} are free at ${place}: make room, or choose another folder with --out.`
+  const message = `${sizeText(missing, Math.ceil)} are still to be fetched and ${sizeText(SPARE_BYTES, Math.ceil)} to stay free, ${sizeText(bavail * bsize, Math.floor)} are free at ${place}: make room, or choose another folder with --out.`
   throw diskFull('--out', message)
 }

@@ -1,5 +1,6 @@
 import { Value } from 'typebox/value'
 import { messageOf, orThrow } from '../../base/errors.ts'
+import { isObject } from '../../base/json.ts'
 import { invalid } from '../errors.ts'
 import { openTokenizer } from './codec.ts'
 import { TokenizerJsonSchema, type TokenizerConfig, type TokenizerJson } from './tokenizer-json.ts'
@@ -33,10 +34,8 @@ function unread(path: string, json: unknown, problem: string): Error {
 
 function kindOf(json: unknown): string {
   const { model } = Object(json) as { model?: unknown }
-  if (typeof model !== 'object' || model === null) return 'it has no model'
-  return 'type' in model && typeof model.type === 'string'
-    ? `its model is of the type ${model.type.slice(0, 40)}`
-    : 'its model names no type'
+  if (!isObject(model)) return 'it has no model'
+  return typeof model['type'] === 'string' ? `its model is of the type ${model['type'].slice(0, 40)}` : 'its model names no type'
 }
 
 /** Problems on which the package would fail with an internal error. */

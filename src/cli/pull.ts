@@ -1,4 +1,4 @@
-import { counted } from '../../base/at.ts'
+import { counted, sizeText } from '../../base/at.ts'
 import path from 'node:path'
 import { Command } from 'commander'
 import { megabytes } from '../service/follow-job.ts'
@@ -26,6 +26,6 @@ export function pullCommand(): Command {
         onProgress: ({ done, total, name: file }) => progress.update(megabytes(done), megabytes(total), file),
         onWarning: (message) => say(`warning: ${message}`),
       }).finally(() => progress.stop())
-      await print(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${counted(files.length, 'file')}, ${megabytes(bytes)} MB\n`)
+      await print(`${outDir}: ${repository}@${commit.slice(0, 12)}, ${counted(files.length, 'file')}, ${sizeText(bytes)}\n`)
     })
 }

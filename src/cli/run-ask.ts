@@ -1,7 +1,8 @@
-import { counted } from '../../base/at.ts'
+import { counted, present } from '../../base/at.ts'
 import { type FileHandle, open, rm, stat } from 'node:fs/promises'
 import { appendLine } from '../../base/durable.ts'
 import { CodedError, conflict, invalidOption, invalidRequest, messageOf, reasonOf, notFound, osCode } from '../../base/errors.ts'
+import { failureOf } from '../../base/failures.ts'
 import { type BadLine, closing, fileBytes, type Line, readLines } from '../../base/files.ts'
 import { loadConfig } from '../config.ts'
 import { parseLine, readQuestion } from '../http/request/read-question.ts'
@@ -70,15 +71,13 @@ export async function askFile({ file, write, defaults, onFailed, startProgress, 
   let done = 0
   try {
     for await (const outcome of answerBatch(questions(), batch)) {
-      const line = asked.shift()
-      if (!line) throw new Error('This is a bug: an outcome without a question.')
-      const { number, question } = line
-      if ('result' in outcome) await write(JSON.stringify({ line: number, question, result: outcome.result }))
-      else {
+      const { number, question } = present(asked.shift())
+      const said = 'result' in outcome ? { result: outcome.result } : { error: told(outcome.error) }
+      if (said.error) {
         failed++
-        onFailed(`${file}, line ${number}: ${messageOf(outcome.error)}`)
-        await write(JSON.stringify({ line: number, ...(question !== undefined && { question }), error: told(outcome.error) }))
+        onFailed(`${file}, line ${number}: ${said.error.message}`)
       }
+      await write(JSON.stringify({ line: number, question, ...said }))
       progress.update(++done, total)
     }
   } finally {
@@ -98,10 +97,10 @@ function requestOf(line: Line | BadLine): AnswerRequest {
   return readQuestion(text.startsWith('{') ? parseLine(text) : { question: text })
 }
 
-function told(error: unknown): { readonly code: string; readonly message: string; readonly field?: string } {
-  if (!(error instanceof CodedError)) return { code: 'internal', message: messageOf(error) }
-  const { code, message, field } = error
-  return { code, message, ...(field !== undefined && { field }) }
+/** An error as a line of the answers tells it. */
+function told(error: unknown) {
+  const { code = 'internal', message = messageOf(error), field } = failureOf(error) ?? {}
+  return { code, message, field }
 }
 
 /** Evidence lines shown without --json. */

@@ -1,3 +1,4 @@
+import { sizeText } from '../../base/at.ts'
 import { type CodedError, diskFull, messageOf } from '../../base/errors.ts'
 import type { PassageIndex } from '../../index/open.ts'
 import type { AheadEncoder } from './contract.ts'
@@ -55,8 +56,7 @@ export async function encodeIndexAhead({ index, reader, onProgress, signal }: Ah
 }
 
 function tooLarge({ done, total, left = 0 }: AheadProgress, room: number): CodedError {
-  const MB = 2 ** 20
-  const problem = `The encoder states of the ${total - done} passages that are left take about ${Math.ceil(left / MB)} MB, and there is room for ${Math.floor(room / MB)} MB`
+  const problem = `The encoder states of the ${total - done} passages that are left take about ${sizeText(left, Math.ceil)}, and there is room for ${sizeText(room, Math.floor)}`
   const kept = 'What is stored is kept and used; passages without states are encoded when they are asked for.'
   return diskFull('CEPE_STATE_DISK_MB', `${problem}: raise CEPE_STATE_DISK_MB, or free space. ${kept}`)
 }
@@ -77,7 +77,7 @@ export function startAheadFollower(options: {
       try {
         await options.index.refresh()
         const { done, stored, bytes } = await encodeIndexAhead({ ...options, signal: closing.signal })
-        log('info', `Encoder states of ${done} passages are on the disk: ${stored} new ones of ${Math.round(bytes / 2 ** 20)} MB`)
+        log('info', `Encoder states of ${done} passages are on the disk: ${stored} new ones of ${sizeText(bytes)}`)
       } catch (error) {
         if (!closing.signal.aborted) log('warn', `Encoder states are not stored ahead: ${messageOf(error)}`)
       }

@@ -1,6 +1,7 @@
 import { sum } from '../../base/at.ts'
 import { CodedError, messageOf, type ErrorDetails } from '../../base/errors.ts'
 import type { TaskName, Tasks } from './contract.ts'
+import type { Log } from './log.ts'
 
 /** Execution provider. CUDA needs onnxruntime-node's CUDA libraries. */
 export type Provider = { readonly name: 'cpu' } | { readonly name: 'cuda'; readonly deviceId: number }
@@ -101,7 +102,7 @@ export type ChildMessage =
   | { readonly kind: 'pong' }
   /** A graph starts or ends loading, which blocks answers to pings. */
   | { readonly kind: 'loading'; readonly loading: boolean }
-  | { readonly kind: 'log'; readonly level: 'info' | 'warn' | 'error'; readonly message: string }
+  | { readonly kind: 'log'; readonly level: Parameters<Log>[0]; readonly message: string }
 
 /** An error as it crosses the boundary: structured clone loses class and code. */
 type WireError = Pick<CodedError, 'code' | 'message'> & ErrorDetails

@@ -17,7 +17,7 @@ import {
   SearchResponseSchema,
 } from '../rag/schema.ts'
 import { passageOf, search } from '../rag/search.ts'
-import { closed, optionalText } from '../rag/fields.ts'
+import { closed, optionalText, orNull } from '../text/fields.ts'
 import { tool } from './contract.ts'
 import { sourcesOf } from './source-counts.ts'
 
@@ -171,13 +171,13 @@ const listCollectionsTool = tool({
     collections: Type.Array(
       Type.Object({
         name: Type.String(),
-        passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null if the table cannot be read.' }),
+        passages: orNull(Type.Integer(), 'null if the table cannot be read.'),
         state: Type.Enum([...COLLECTION_STATES], { description: 'Only collections in state ready can be searched.' }),
         default: Type.Boolean({ description: 'True for the collection used if a call names none.' }),
       }),
       { description: 'Ordered by name.' },
     ),
-    next: Type.Union([Type.String(), Type.Null()], { description: 'Value of `after` for the next page; null on the last page.' }),
+    next: orNull(Type.String(), 'Value of `after` for the next page; null on the last page.'),
   }),
   call: async ({ after, limit = COLLECTIONS }, services) => {
     const { collections, next = null } = await services.collections({ after, limit })

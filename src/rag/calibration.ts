@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { orNull } from '../text/fields.ts'
 import { Compile } from 'typebox/compile'
 import { at } from '../../base/at.ts'
 import { invalidConfig, messageOf, reasonOf } from '../../base/errors.ts'
@@ -75,17 +76,15 @@ const CalibrationSchema = Type.Object({
   reader: Type.String({ description: 'Id of the model whose answers were judged: another one is not judged by it.' }),
   weights: Type.Optional(Type.String({ description: 'Digest of its weights and tokenizer: builds that share it are judged, too.' })),
   prompt: PromptSchema,
-  retriever: Type.Union([Type.String(), Type.Null()]),
+  retriever: orNull(Type.String()),
   index: Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }),
   asked: Type.Object({
     files: Type.Array(Type.Object({ name: Type.String(), sha256: Type.String() })),
-    k: Type.Array(Type.Union([Type.Integer(), Type.Null()]), { description: "null: the model's own." }),
+    k: Type.Array(orNull(Type.Integer()), { description: "null: the model's own." }),
     answers: Type.Integer({ description: 'Answers that were judged.' }),
     right: Type.Integer(),
     unanswerable: Type.Integer({ description: 'Answers to questions that the corpus does not answer.' }),
-    unanswerable_share: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Share of such questions that probabilities are meant for; null: as in the files.',
-    }),
+    unanswerable_share: orNull(Type.Number(), 'Share of such questions that probabilities are meant for; null: as in the files.'),
   }),
   l2: Type.Number({ description: 'Penalty on squared weights, chosen by cross-validation.' }),
   bias: number,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { SIGNALS } from './calibration.ts'
 import { LIMITS } from './limits.ts'
-import { optionalBoolean, optionalEnum, optionalInteger, optionalNumber, optionalOrNull, orNull } from './fields.ts'
+import { optionalBoolean, optionalEnum, optionalInteger, optionalNumber, optionalOrNull, orNull } from '../text/fields.ts'
 
 const probability = Type.Number({ minimum: 0, maximum: 1 })
 

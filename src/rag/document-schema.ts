@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { CHUNKINGS } from '../text/document/request.ts'
 import { DOCUMENT_REQUEST_LIMITS } from './limits.ts'
 import { AnswerResponseSchema, ChatTemplateSchema, HighlightSchema, InstructionSchema, LIMITS, SamplingSchema } from './schema.ts'
-import { closed, nonBlank, optionalBoolean, optionalCount, optionalEnum, optionalInteger, optionalText, orNull } from './fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalCount, optionalEnum, optionalInteger, optionalText, orNull } from '../text/fields.ts'
 
 const DocumentOptions = {
   question: Type.Optional(
@@ -92,7 +92,7 @@ export const DocumentResponseSchema = Type.Object({
     type: Type.String({ description: 'Format of the file: `text`, `markdown`, `html`, `pdf`, `docx`, ...' }),
     characters: Type.Integer(),
     tokens: Type.Integer({ description: 'Tokens in the document.' }),
-    pages: Type.Union([Type.Integer(), Type.Null()]),
+    pages: orNull(Type.Integer()),
     chunks: Type.Integer({ description: 'Number of chunks that the encoder read.' }),
     unread: Type.Integer({ description: 'Characters that neither encoder nor decoder read.' }),
     warnings: Type.Array(Type.String(), { description: 'Content of the file that is missing from its text.' }),

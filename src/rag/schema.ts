@@ -7,7 +7,7 @@ import type { Grammar } from '../text/grammar/grammar.ts'
 import { MODES } from '../text/plan.ts'
 import { AttendedSchema, ExplanationResponseFields, ConfidenceRequestFields, ConfidenceResponseFields } from './confidence-schema.ts'
 import { LIMITS, METHODS } from './limits.ts'
-import { closed, nonBlank, optionalBoolean, optionalEnum, optionalInteger, optionalNumber, optionalText, orNull } from './fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalEnum, optionalInteger, optionalNumber, optionalText, orNull } from '../text/fields.ts'
 
 export { LIMITS, METHODS }
 
@@ -246,8 +246,8 @@ export const AnswerResponseSchema = Type.Object(
       generate: Type.Number(),
       total: Type.Number(),
     }),
-    model: Type.Object({ reader: Type.String(), retriever: Type.Union([Type.String(), Type.Null()]) }),
-    index: Type.Union([IndexVersionSchema, Type.Null()]),
+    model: Type.Object({ reader: Type.String(), retriever: orNull(Type.String()) }),
+    index: orNull(IndexVersionSchema),
     ...ExplanationResponseFields,
     prompts: Type.Optional(Type.Array(Type.String())),
     contexts: Type.Optional(Type.Array(Type.String(), { description: "The encoder's texts, by rank (with include_prompts)." })),

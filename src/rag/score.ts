@@ -18,7 +18,7 @@ import {
   ReasonSchema,
   SuppliedPassageSchema,
 } from './schema.ts'
-import { closed, nonBlank, orNull } from './fields.ts'
+import { closed, nonBlank, orNull } from '../text/fields.ts'
 
 export const ScoreRequestSchema = closed({
   question: nonBlank(LIMITS.questionCharacters, 'The question.'),

@@ -1,5 +1,6 @@
 import { Template } from '@huggingface/jinja'
 import { CodedError, invalidField, reasonOf } from '../../base/errors.ts'
+import { isObject } from '../../base/json.ts'
 import { tokenText } from '../../models/tokenizer/token-text.ts'
 
 /** none: plain text. inst: LLaMA-2-Chat's [INST] ... [/INST]. tokenizer: the model's own (chat_template.jinja, tokenizer_config.json). */
@@ -85,11 +86,7 @@ function withoutSystem(messages: readonly Turn[]): Turn[] {
 function templateOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (!Array.isArray(value)) return undefined
-  const named = value.filter(
-    (entry): entry is { name: string; template: string } =>
-      typeof entry === 'object' && entry !== null && 'name' in entry && 'template' in entry,
-  )
-  return templateOf(named.find(({ name }) => name === 'default')?.template)
+  return templateOf(value.filter(isObject).find(({ name }) => name === 'default')?.['template'])
 }
 
 function unusable(problem: string): CodedError {

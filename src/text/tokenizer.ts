@@ -1,6 +1,6 @@
 import path from 'node:path'
 import { keptOrMade } from '../../base/at.ts'
-import { type CodedError, invalidModel, reasonOf, orThrow } from '../../base/errors.ts'
+import { type CodedError, invalidModel, osCode, reasonOf, orThrow } from '../../base/errors.ts'
 import { readRegular } from '../../base/exists.ts'
 import { isObject } from '../../base/json.ts'
 import { openTokenizer } from '../../models/tokenizer/codec.ts'
@@ -85,7 +85,7 @@ async function readObject(file: string, fallback?: object): Promise<Readonly<Rec
     if (!isObject(value)) throw new TypeError('it is not a JSON object')
     return value
   } catch (error) {
-    if (fallback && error instanceof Error && 'code' in error && error.code === 'ENOENT') return { ...fallback }
+    if (fallback && osCode(error) === 'ENOENT') return { ...fallback }
     throw invalidModel(file, `Cannot read ${file}: ${reasonOf(error)}. Build the model again.`, error)
   }
 }

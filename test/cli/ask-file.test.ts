@@ -9,12 +9,13 @@ t.test('a file of questions, a line each: every line has its answer or what is w
   const { services, asked } = factServices({
     onAnswer: (question) => {
       if (question === 5) throw new CodedError('unprocessable', 'It does not fit.')
+      if (question === 7) throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' })
     },
   })
   const file = path.join(t.testdir({}), 'questions.jsonl')
   writeFileSync(
     file,
-    '\uFEFFwhat is fact 1\r\n\r\n{"question": "what is fact 2", "k": 3}\n{"question": \n{"q": 1}\nwhat is fact 5\nwhat is fact 6',
+    '\uFEFFwhat is fact 1\r\n\r\n{"question": "what is fact 2", "k": 3}\n{"question": \n{"q": 1}\nwhat is fact 5\nwhat is fact 6\nwhat is fact 7',
   )
   const written: unknown[] = []
   const failures: string[] = []
@@ -28,7 +29,7 @@ t.test('a file of questions, a line each: every line has its answer or what is w
     onFailed: (message) => failures.push(message),
     startProgress: () => ({ update: (done, total) => seen.push([done, total]), stop: () => undefined }),
   })
-  t.same(counts, { answered: 3, failed: 3 })
+  t.same(counts, { answered: 3, failed: 4 })
   t.match(written, [
     { line: 1, question: 'what is fact 1', result: { answer: 'a1' } },
     { line: 3, question: 'what is fact 2', result: { answer: 'a2' } },
@@ -36,13 +37,14 @@ t.test('a file of questions, a line each: every line has its answer or what is w
     { line: 5, error: { code: 'invalid_request', field: 'q' } },
     { line: 6, question: 'what is fact 5', error: { code: 'unprocessable' } },
     { line: 7, question: 'what is fact 6', result: { answer: 'a6' } },
+    { line: 8, question: 'what is fact 7', error: { code: 'overloaded', message: /no file descriptor left/ } },
   ])
   t.same(
     failures.map((message) => /, line (\d+): /.exec(message)?.[1]),
-    ['4', '5', '6'],
+    ['4', '5', '6', '8'],
   )
-  t.same(seen.at(-1), [6, 6])
-  t.equal(asked.generate.length, 4, 'what could be read was asked')
+  t.same(seen.at(-1), [7, 7])
+  t.equal(asked.generate.length, 5, 'what could be read was asked')
 })
 
 t.test('a line is a line, and letters of another encoding are not replaced', async (t) => {

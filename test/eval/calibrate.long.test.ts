@@ -186,7 +186,7 @@ t.test('the share is of questions: those that a reader leaves without an answer 
 t.test('the command asks a service and writes what it starts with', async (t) => {
   const { services: answering } = factServices({
     onAnswer: (question) => {
-      if (question === FACTS + 23) throw new CodedError('inference_failed', 'the process died')
+      if (question === FACTS + 23) throw new CodedError('internal', 'the process died')
     },
   })
   const app = await buildApp(await servicesAround(t, answering), loadConfig({ LOG_LEVEL: 'silent' }, {}), '0.0.0-test')

@@ -97,7 +97,7 @@ await t.test('a choice is scored by its own tokens after its own prompt', async 
   const prepared = await choices.prepare(taskOptions(choices, { data, set: 'winogrande' }), client)
   const [item] = prepared.items
   if (item === undefined) throw new Error('no item')
-  const [answer] = await prepared.ask(item)
+  const [answer] = await item.ask()
   const encode = (text: string) => client.tokenizer.encode(text, { bos: true })
   const sums: number[] = []
   for (const name of ['w20', 'w21']) {

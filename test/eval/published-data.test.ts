@@ -214,9 +214,9 @@ await t.test('in-context classes without an example leave no place of the demons
   const drawn = async (train: readonly unknown[]) => {
     const client = { ...spellingClient(), reader: { score: () => Promise.resolve([[-1], [-2], [-3]]) } } as unknown as ReaderClient
     const given = { test, train: await file('train-labels.jsonl', train), decoderShots: '1', encoderShots: '2', oracle: '0', seeds: '0' }
-    const { items, ask } = await preparedItems(icl, { ...given, textField: 'text', labelField: 'label' }, client)
+    const { items } = await preparedItems(icl, { ...given, textField: 'text', labelField: 'label' }, client)
     const [item] = items
-    const [answer] = await ask(item ?? { id: '', groups: {} })
+    const [answer] = (await item?.ask()) ?? []
     return answer?.demonstrations?.length
   }
   t.equal(await drawn(labelled('a1', 'a2', 'b1', 'b3', 'c1')), 3, 'the only c is a test item')

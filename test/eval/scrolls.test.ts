@@ -96,8 +96,8 @@ t.test("SCROLLS's files: query, document, references; choices by letter; what ca
   await t.rejects(readScrolls(await fileOf(t, [{ question: 'nq line', answer: ['x'] }]), SETS.qasper), { code: 'dataset_invalid' })
   const accuracyOf = async (output: string) => {
     const options = { data, set: 'quality', encoderTokens: '0' }
-    const { items, ask } = await preparedItems(zeroscrolls, options, spellingClient(output))
-    return (await Promise.all(items.map(ask))).flat().map(({ scores }) => scores['accuracy'])
+    const { items } = await preparedItems(zeroscrolls, options, spellingClient(output))
+    return (await Promise.all(items.map(({ ask }) => ask()))).flat().map(({ scores }) => scores['accuracy'])
   }
   for (const [output, right] of [
     ['C', 1],

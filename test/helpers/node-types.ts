@@ -1,4 +1,4 @@
-import type { GraphProto, ModelProto, NodeProto } from '../../models/onnx/proto.ts'
+import type { Proto } from '../../models/onnx/proto.ts'
 import { ELEMS, type Elem } from '../../models/onnx/shapes.ts'
 
 const NAMES = new Map(Object.entries(ELEMS).map(([name, { code }]) => [code, name as Elem]))
@@ -7,11 +7,11 @@ const FIXED: Readonly<Record<string, Elem>> = { Shape: 'i64', ArgMax: 'i64', Les
 const FROM_INPUT: Readonly<Record<string, number>> = { Where: 1, QuantizeLinear: 2, MatMulIntegerToFloat: 2 }
 
 /** Every node of a model, those of branches and loops included, with its inputs' types: `MatMul(f16,f16)`. */
-export function signatures({ graph }: ModelProto): Map<string, string> {
+export function signatures({ graph }: Proto<'ModelProto'>): Map<string, string> {
   const types = new Map<string, Elem | undefined>()
   const found = new Map<string, string>()
   for (const { name, data_type: code } of graph.initializer) types.set(name, NAMES.get(code))
-  const visit = (body: GraphProto): void => {
+  const visit = (body: Proto<'GraphProto'>): void => {
     for (const { name, type } of body.input) types.set(name, NAMES.get(type.tensor_type.elem_type))
     for (const node of body.node) {
       const bodies = node.attribute.flatMap(({ g }) => (g && g.node.length > 0 ? [g] : []))
@@ -26,7 +26,7 @@ export function signatures({ graph }: ModelProto): Map<string, string> {
   return found
 }
 
-function outputType(node: NodeProto, index: number, types: ReadonlyMap<string, Elem | undefined>): Elem | undefined {
+function outputType(node: Proto<'NodeProto'>, index: number, types: ReadonlyMap<string, Elem | undefined>): Elem | undefined {
   const { op_type: op, input, attribute } = node
   const inputType = (i: number): Elem | undefined => types.get(input[i] ?? '')
   const body = attribute.find(({ g }) => g !== undefined && g !== null && g.node.length > 0)?.g

@@ -1,5 +1,5 @@
 import type { ReaderClient } from '../../eval/client/reader.ts'
-import type { Task, TaskItem } from '../../eval/run/contract.ts'
+import type { Task } from '../../eval/run/contract.ts'
 import { taskOptions } from '../../eval/run/options.ts'
 
 /** A client without a model or encoder: every character is a token, and every prompt is continued by `output`. */
@@ -20,8 +20,7 @@ export function spellingClient(output = ''): ReaderClient {
 export async function preparedItems<Item>(task: Task, options: Readonly<Record<string, string>>, client = spellingClient()) {
   const prepared = await task.prepare(taskOptions(task, options), client)
   return {
-    items: prepared.items as (TaskItem & Item)[],
+    items: prepared.items as ((typeof prepared.items)[number] & Item)[],
     problems: [...prepared.files.flatMap((file) => file.problems ?? []), ...prepared.problems],
-    ask: (item: TaskItem) => prepared.ask(item),
   }
 }

@@ -62,7 +62,7 @@ await t.test('what will not fit is said after the first passages, not when the d
   await t.rejects(encodeIndexAhead({ index: tableOf(1000), reader }), {
     code: 'disk_full',
     field: 'CEPE_STATE_DISK_MB',
-    message: /states of the 936 passages that are left take about 1 MB, and there is room for 0 MB: raise CEPE_STATE_DISK_MB/,
+    message: /states of the 936 passages that are left take about 936 kB, and there is room for 86 kB: raise CEPE_STATE_DISK_MB/,
   })
   t.equal(kept.size, 64)
 })

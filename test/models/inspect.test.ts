@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { sizeText } from '../../base/at.ts'
 import { inspectModel } from '../../models/inspect.ts'
 import { build, FIXTURES } from './helpers.ts'
 
@@ -26,7 +27,7 @@ await t.test('graphs, operators, weights and dims of a built model', async (t) =
   const weights = (section: string): string | undefined => /nodes, (\d+ weights, .*)/.exec(section)?.[1]
   t.equal(weights(step), weights(generate), 'both read the decoder')
   const bytes = manifest.files.reduce((sum, file) => sum + file.bytes, 0)
-  t.match(head, `${(bytes / 1e6).toFixed(2)} MB in ${manifest.files.length} files`)
+  t.match(head, `${sizeText(bytes)} in ${manifest.files.length} files`)
 
   writeFileSync(join(dir, 'cepe_step.onnx'), 'no graph')
   await t.rejects(inspectModel(dir), { code: 'model_invalid', message: /cepe_step\.onnx cannot be read/ })

@@ -10,7 +10,7 @@ import { openCheckpoint } from '../../models/open-checkpoint.ts'
 import { expectedTensors } from '../../models/checkpoint/rename.ts'
 import { inspectModel } from '../../models/inspect.ts'
 import type { Dtype } from '../../models/manifest.ts'
-import { ATTRIBUTE, decodeModel, encodeModel, EXTERNAL, type GraphProto } from '../../models/onnx/proto.ts'
+import { ATTRIBUTE, decodeModel, encodeModel, EXTERNAL, type Proto } from '../../models/onnx/proto.ts'
 import { f32Safetensors } from '../fixtures/weights.ts'
 import { build, CEPE, floats, int64, logitsAt, numbers, randomIds, randomPhi, stepper, temporaryFolder } from './helpers.ts'
 import { withoutVnni } from '../helpers/vnni.ts'
@@ -165,7 +165,7 @@ function plantedCheckpoint(dir: string): string {
 function useOneScale(file: string): number {
   const model = decodeModel(readFileSync(file))
   let changed = 0
-  const visit = (graph: GraphProto, inBranch = false): void => {
+  const visit = (graph: Proto<'GraphProto'>, inBranch = false): void => {
     for (const node of graph.node) {
       node.attribute = node.attribute.map(({ name, type, i, f, s, g, ints }) => ({
         name,

@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile'
 import type { Tokenizer } from '../../../src/text/tokenizer.ts'
 import { orThrow } from '../../../base/errors.ts'
 import { readRegular } from '../../../base/exists.ts'
+import { isObject } from '../../../base/json.ts'
 import type { ProblemLog } from '../../datasets/question-set.ts'
 import { readCorpus } from '../../datasets/read.ts'
 import { invalidDataset, namedFile, readItems } from '../../datasets/records.ts'
@@ -65,9 +66,7 @@ export function isPassageFile(file: string): boolean {
 
 /** Uses another field of a record as its text. */
 function withText(record: unknown, field: string): unknown {
-  return field === 'text' || typeof record !== 'object' || record === null
-    ? record
-    : { ...record, text: Reflect.get(record, field) as unknown }
+  return field === 'text' || !isObject(record) ? record : { ...record, text: record[field] }
 }
 
 /** @throws dataset_invalid for anything but text, which would be scored all the same */

@@ -1,4 +1,4 @@
-import { at } from '../../../base/at.ts'
+import { at, keptOrMade } from '../../../base/at.ts'
 import { CodedError } from '../../../base/errors.ts'
 import { sampleIndices, seededRandom } from '../../../base/random.ts'
 import type { AnswerClient } from '../../client/client.ts'
@@ -105,9 +105,8 @@ async function demonstrationsFor({ question }: EvalQuestion, { pool, protocol, c
   if (shots === null) return null
   const topPassage = async ({ id, question: query, passages: own }: EvalQuestion): Promise<EvalPassage | undefined> => {
     if (method === 'supplied') return own?.[0]
-    const found = topPassages.get(id) ?? persistent(() => client.search({ query, k: 1, method })).then(({ passages }) => passages[0])
-    topPassages.set(id, found)
-    return found.catch((error: unknown) => {
+    const search = () => persistent(() => client.search({ query, k: 1, method })).then(({ passages }) => passages[0])
+    return keptOrMade(topPassages, id, search).catch((error: unknown) => {
       topPassages.delete(id)
       throw error
     })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { type Static, Type } from 'typebox'
+import { orNull } from '../../../src/text/fields.ts'
 import { Compile } from 'typebox/compile'
 import type { AnswerResponse } from '../../../src/rag/schema.ts'
 import { type AnswerClient, ServiceDefaultsSchema } from '../../client/client.ts'
@@ -14,15 +15,15 @@ const PredictionSchema = Type.Object({
   k: Type.Integer(),
   answer: Type.String(),
   confidence: Type.Number(),
-  probability_correct: Type.Union([Type.Number(), Type.Null()], { description: "By the service's calibration; null where it has none." }),
-  finish_reason: Type.Union([Type.Enum(['stop', 'length']), Type.Null()]),
+  probability_correct: orNull(Type.Number(), "By the service's calibration; null where it has none."),
+  finish_reason: orNull(Type.Enum(['stop', 'length'])),
   prompt_sha256: Type.String({ description: 'Of the rendered decoder prompts, joined by NUL.' }),
   prompt_tokens: Type.Integer(),
   context_tokens: Type.Integer(),
   generated_tokens: Type.Integer(),
   in_decoder: Type.Integer({ description: 'Passages in the decoder prompt, from the best.' }),
   in_encoder: Type.Integer(),
-  attention: Type.Array(Type.Union([Type.Number(), Type.Null()]), {
+  attention: Type.Array(orNull(Type.Number()), {
     description: 'Cross-attention share by rank; null where the encoder did not see the passage.',
   }),
   timings_ms: Type.Object({ queue: Milliseconds, encode: Milliseconds, generate: Milliseconds, total: Milliseconds }),
@@ -34,12 +35,10 @@ export type Prediction = Static<typeof PredictionSchema>
 
 const RetrievalSchema = Type.Object({
   ids: Type.Array(Type.String(), { description: 'Passages, best first.' }),
-  scores: Type.Array(Type.Union([Type.Number(), Type.Null()])),
+  scores: Type.Array(orNull(Type.Number())),
   answer_ranks: Type.Array(Type.Integer(), { description: 'Ranks whose passage holds a gold answer.' }),
-  gold_rank: Type.Union([Type.Integer(), Type.Null()], { description: 'Rank of the passage that the question was written about.' }),
-  timings_ms: Type.Union([Type.Object({ embed: Milliseconds, retrieve: Milliseconds, total: Milliseconds }), Type.Null()], {
-    description: 'null for supplied passages.',
-  }),
+  gold_rank: orNull(Type.Integer(), 'Rank of the passage that the question was written about.'),
+  timings_ms: orNull(Type.Object({ embed: Milliseconds, retrieve: Milliseconds, total: Milliseconds }), 'null for supplied passages.'),
 })
 
 const Texts = Type.Array(Type.String())
@@ -53,7 +52,7 @@ const RecordSchema = Type.Object({
   answerable: Type.Boolean(),
   demonstrations: Type.Array(Type.String(), { description: 'Ids of the demonstrations.' }),
   has_gold_passage: Type.Boolean(),
-  retrieval: Type.Union([RetrievalSchema, Type.Null()]),
+  retrieval: orNull(RetrievalSchema),
   predictions: Type.Array(PredictionSchema),
   prompts: Type.Optional(Type.Array(PromptSchema)),
 })
@@ -64,17 +63,17 @@ const SubjectSchema = Type.Object({
   version: Type.Integer({ description: 'Of how questions are asked.' }),
   dataset: Type.String({ description: 'nq, triviaqa, popqa, or the name of the question file.' }),
   questions: FileSchema,
-  passages: Type.Union([FileSchema, Type.Null()]),
-  train: Type.Union([FileSchema, Type.Null()]),
-  unanswerable: Type.Union([FileSchema, Type.Null()]),
-  limit: Type.Union([Type.Integer(), Type.Null()], { description: 'Questions drawn with the seed; null for all.' }),
+  passages: orNull(FileSchema),
+  train: orNull(FileSchema),
+  unanswerable: orNull(FileSchema),
+  limit: orNull(Type.Integer(), 'Questions drawn with the seed; null for all.'),
   protocol: ProtocolSchema,
   reader: Type.String({ description: 'Model id: name, revision and precision.' }),
   service_prompt: Type.Optional(
     Type.String({ description: "SHA-256 of the prompt of a fixed question: changes with the service's demonstrations." }),
   ),
-  retriever: Type.Union([Type.String(), Type.Null()]),
-  index: Type.Union([Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() }), Type.Null()]),
+  retriever: orNull(Type.String()),
+  index: orNull(Type.Object({ table: Type.String(), version: Type.Integer(), passages: Type.Integer() })),
   dump_prompts: Type.Boolean(),
   chat_template: Type.Optional(Type.String({ description: 'Of the service; absent without one.' })),
   instruction: Type.Optional(Type.String()),

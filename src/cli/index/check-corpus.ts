@@ -1,4 +1,4 @@
-import { counted } from '../../../base/at.ts'
+import { counted, sizeText } from '../../../base/at.ts'
 import path from 'node:path'
 import { CodedError, reasonOf } from '../../../base/errors.ts'
 import { fileBytes } from '../../../base/files.ts'
@@ -20,8 +20,6 @@ import { crawlSettings } from '../../service/indexing.ts'
 import { interruptibleAtOnce } from '../program/interrupted.ts'
 import { print, shown } from '../program/shown.ts'
 import type { Source } from './corpus-files.ts'
-
-const MB = 1e6
 
 /** What is said of a file that cannot be indexed, and whether the command fails by it. */
 const FAILS = { words: 'a job would fail', fails: true }
@@ -126,7 +124,7 @@ async function reported<Found>(file: string, checking: Promise<Found>, verdict =
 
 function conclude(file: string, found: string, { accepted, bytes, passes, warnings }: CheckReport, verdict = FAILS): boolean {
   for (const warning of warnings) printLine(`${file}: ${warning}`)
-  const size = `about ${Math.ceil(bytes / MB)} MB in the index`
+  const size = `about ${sizeText(bytes, Math.ceil)} in the index`
   printLine(`${file}: ${found}, ${counted(accepted, 'passage')}, ${size}: ${passes ? 'fit to index' : verdict.words}`)
   if (!passes && verdict.fails) process.exitCode = 1
   return passes

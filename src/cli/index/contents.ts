@@ -1,4 +1,4 @@
-import { counted } from '../../../base/at.ts'
+import { counted, sizeText } from '../../../base/at.ts'
 import { Command } from 'commander'
 import { invalidOption, notFound } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/passage-index.ts'
@@ -21,7 +21,7 @@ export function snapshotCommands() {
     (await (await snapshots()).listSnapshots(index))
       .map(
         ({ name, created_at, rows, bytes, model, problem }) =>
-          `${name}\t${problem?.message ?? `${created_at}\t${counted(rows ?? 0, 'passage')}\t${Math.round(bytes / KB)} kB freed if deleted\t${model}`}\n`,
+          `${name}\t${problem?.message ?? `${created_at}\t${counted(rows ?? 0, 'passage')}\t${sizeText(bytes)} freed if deleted\t${model}`}\n`,
       )
       .join(''),
   )
@@ -45,7 +45,7 @@ export function snapshotCommands() {
     const { passages, files, bytes, recorded, unrecorded } = await verifyIndex(index, show, readOnly).finally(() => progress.stop())
     const first = recorded === 0 ? '' : `; the checksums of ${counted(recorded, 'file')} were missing and are recorded now`
     const without = unrecorded === 0 ? '' : `; only read, without a checksum: ${counted(unrecorded, 'file')}; none is recorded here`
-    return `${index.table}: ${counted(passages, 'passage')}, ${counted(files, 'file')} as committed (${Math.round(bytes / KB)} kB)${first}${without}\n`
+    return `${index.table}: ${counted(passages, 'passage')}, ${counted(files, 'file')} as committed (${sizeText(bytes)})${first}${without}\n`
   })
   const snapshot = new Command('snapshot').description('create, list, restore and delete snapshots of a collection').addCommand(list)
   for (const one of [create, restore, remove]) snapshot.addCommand(one.argument('<name>'))

@@ -1,4 +1,4 @@
-import { counted } from '../../../base/at.ts'
+import { counted, sizeText } from '../../../base/at.ts'
 import { Command } from 'commander'
 import { CodedError } from '../../../base/errors.ts'
 import { closing } from '../../../base/files.ts'
@@ -48,8 +48,6 @@ export function indexCommand(): Command {
   return command
 }
 
-const KB = 1000
-
 function maintenanceCommand(task: 'compact' | 'cleanup', description: string): Command {
   return new Command(task)
     .description(description)
@@ -68,7 +66,7 @@ function maintenanceCommand(task: 'compact' | 'cleanup', description: string): C
       const replaced = await removeReplaced({ dir, table }, jobsDir(config), models)
       const { before, after } = await compactionCommand({ dir, table, task, keepMs: minutes * 60_000, dryRun })
       const shown = ({ fragments, surplus, oldVersions, bytes, diskBytes }: typeof before): string =>
-        `${counted(fragments, 'fragment')} (${surplus} to compact), ${counted(oldVersions, 'expired version')}, ${Math.round(bytes / KB)} kB in use of ${Math.round(diskBytes / KB)} kB on the disk`
+        `${counted(fragments, 'fragment')} (${surplus} to compact), ${counted(oldVersions, 'expired version')}, ${sizeText(bytes)} in use of ${sizeText(diskBytes)} on the disk`
       const lines = [`${table}: ${shown(before)}`, ...(after === undefined ? [] : [`now: ${shown(after)}`])]
       if (replaced.before.length > replaced.after.length)
         lines.push(`${counted(replaced.before.length - replaced.after.length, 'replaced table')} removed`)
@@ -80,7 +78,7 @@ function replacedLine(tables: readonly { readonly bytes: number }[]): string[] {
   if (tables.length === 0) return []
   const bytes = tables.reduce((sum, table) => sum + table.bytes, 0)
   const when = 'removed once nothing reads them, a minute after they were replaced: by the service, the next job or cepe index cleanup'
-  return [`replaced tables: ${tables.length}, ${Math.round(bytes / KB)} kB (${when})`]
+  return [`replaced tables: ${tables.length}, ${sizeText(bytes)} (${when})`]
 }
 
 async function status({ index, jobs }: Indexing, [id]: readonly string[]): Promise<string | void> {
@@ -118,15 +116,11 @@ function encodeAheadCommand(): Command {
       await using encoding = closing(await openAheadEncoding(config))
       const progress = createProgress('Encoding passages ahead', 'passages')
       const onProgress = ({ done, total, bytes, left }: AheadProgress): void =>
-        progress.update(done, total, left === undefined ? '' : `${megabytes(bytes)} MB written, about ${megabytes(left)} MB to come`)
+        progress.update(done, total, left === undefined ? '' : `${sizeText(bytes)} written, about ${sizeText(left)} to come`)
       const { done, stored, bytes } = await interruptible(
         (signal) => encodeIndexAhead({ ...encoding, onProgress, signal }),
         () => 'Interrupted: stored states are kept; run the command again to resume.',
       ).finally(() => progress.stop())
-      await print(`states of ${counted(done, 'passage')} on the disk: ${stored} new, of ${megabytes(bytes)} MB\n`)
+      await print(`states of ${counted(done, 'passage')} on the disk: ${stored} new, of ${sizeText(bytes)}\n`)
     })
-}
-
-function megabytes(bytes: number): string {
-  return (bytes / 2 ** 20).toFixed(bytes < 10 * 2 ** 20 ? 1 : 0)
 }

@@ -64,27 +64,18 @@ type State = ReadonlyMap<string, string>
  */
 async function* folderChanges(paths: readonly string[], { everyMs, signal }: Polling): AsyncGenerator<ReadonlySet<string>> {
   let known: State = new Map()
-  while (!signal.aborted) {
-    const now = await steadyState(paths, known, { everyMs, signal })
+  let before = known
+  for (let looks = 0; !signal.aborted;) {
+    const now = await stateOf(paths, known)
     const changed = changedPaths(known, now)
-    known = now
-    if (changed.size > 0 && !signal.aborted) yield changed
+    const isSteady = known.size === 0 || changedPaths(before, now).size === 0 || looks === MOST_UNSTEADY
+    before = now
+    looks = isSteady ? 0 : looks + 1
+    if (isSteady) known = now
+    if (isSteady && changed.size > 0) yield changed
     // Also woken by the end.
     await sleep(everyMs, undefined, { signal }).catch(() => undefined)
   }
-}
-
-/** The state once two polls agree, or the previous one if nothing can be read. */
-async function steadyState(paths: readonly string[], known: State, { everyMs, signal }: Polling): Promise<State> {
-  let before = await stateOf(paths, known)
-  if (changedPaths(known, before).size === 0 || known.size === 0) return before
-  for (let look = 0; look < MOST_UNSTEADY && !signal.aborted; look++) {
-    await sleep(everyMs, undefined, { signal }).catch(() => undefined)
-    const now = await stateOf(paths, known)
-    if (changedPaths(before, now).size === 0) break
-    before = now
-  }
-  return before
 }
 
 function changedPaths(before: State, now: State): ReadonlySet<string> {

@@ -11,7 +11,7 @@ import {
 } from '../../rag/schema.ts'
 import { ScoreRequestSchema, ScoreResponseSchema, scoreChoices } from '../../rag/score.ts'
 import { search } from '../../rag/search.ts'
-import { closed } from '../../rag/fields.ts'
+import { closed } from '../../text/fields.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { runOptions } from '../request/run-options.ts'
 import { sendEvents, serverEvent } from '../request/stream-response.ts'

@@ -3,7 +3,7 @@ import type { FastifyRequest } from 'fastify'
 import { COLLECTION_STATES, unknownCollection, type CollectionInfo } from '../../../index/collections/contract.ts'
 import { CollectionNameSchema } from '../../../index/table-name.ts'
 import { WORD_LANGUAGES } from '../../../index/word-languages.ts'
-import { optionalEnum, orNull } from '../../rag/fields.ts'
+import { optionalEnum, orNull } from '../../text/fields.ts'
 import { errorResponses } from '../errors/error-body.ts'
 import { next, PAGE, pageQuery, type RouteContext, type Routes } from './context.ts'
 import { at } from '../../../base/at.ts'
@@ -14,7 +14,7 @@ export const ProblemSchema = Type.Object({ code: Type.String(), message: Type.St
 const CollectionSchema = Type.Object(
   {
     name: Type.String(),
-    passages: Type.Union([Type.Integer(), Type.Null()], { description: 'null if the table cannot be read.' }),
+    passages: orNull(Type.Integer(), 'null if the table cannot be read.'),
     state: Type.Enum([...COLLECTION_STATES], {
       description:
         'ready: searchable. incompatible: vectors of a retriever that is not loaded. missing: no table yet. unavailable: the table cannot be read.',

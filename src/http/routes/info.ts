@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { modelId, weightsOf } from '../../../models/manifest.ts'
 import { type Calibration, ReaderDefaultsSchema } from '../../rag/calibration.ts'
 import { LEAST_PROBABILITY } from '../../rag/confidence.ts'
-import { orNull } from '../../rag/fields.ts'
+import { orNull } from '../../text/fields.ts'
 import { readerDefaults } from '../../rag/resolve-request.ts'
 import { type AnswerServices, inCollection } from '../../rag/pipeline.ts'
 import { type IndexVersion, IndexVersionSchema, LIMITS, METHODS, MethodSchema } from '../../rag/schema.ts'
@@ -34,7 +34,7 @@ export const InfoSchema = Type.Object({
   retrievers: Type.Array(Type.Object({ ...RetrieverFields, serves: Type.Boolean({ description: 'Model id of the table in service.' }) }), {
     description: 'Ids of all loaded retrievers; tables of any of them can be searched.',
   }),
-  index: Type.Union([IndexVersionSchema, Type.Null()], { description: 'null if there is no index yet.' }),
+  index: orNull(IndexVersionSchema, 'null if there is no index yet.'),
   corpus: Type.Object(
     {
       title: Type.String(),

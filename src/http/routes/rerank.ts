@@ -13,7 +13,7 @@ import { runOptions } from '../request/run-options.ts'
 import { setIgnoredHeader } from '../request/unread.ts'
 import type { Routes } from './context.ts'
 import { isReader } from '../observability/models.ts'
-import { closed, nonBlank, optionalBoolean, optionalCount, optionalName, optionalText } from '../../rag/fields.ts'
+import { closed, nonBlank, optionalBoolean, optionalCount, optionalName, optionalText } from '../../text/fields.ts'
 import { LIMITS } from '../../rag/limits.ts'
 
 const query = nonBlank(LIMITS.questionCharacters, 'Query that the documents are scored against.')

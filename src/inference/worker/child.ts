@@ -7,12 +7,12 @@ import { Worker } from 'node:worker_threads'
 import { clientClosed, messageOf } from '../../../base/errors.ts'
 import { lowerPriority } from '../../../base/process.ts'
 import { createEmbedderTasks, createRerankerTasks } from './tasks/encoder-tasks.ts'
+import type { Log } from '../log.ts'
 import {
   toWire,
   type ChildMessage,
   type ChildOptions,
   type TaskCall,
-  type Output,
   type ParentMessage,
   type OnText,
   type YieldPoint,
@@ -25,21 +25,11 @@ function send(message: ChildMessage): void {
   if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
 }
 
-function log(level: 'info' | 'warn' | 'error', message: string): void {
-  return send({ kind: 'log', level, message })
-}
+const log: Log = (level, message) => send({ kind: 'log', level, message })
 
 function load(options: ChildOptions): Promise<TaskHandlers> {
   if (options.role === 'reader') return createReaderTasks(options, log, (loading) => send({ kind: 'loading', loading }))
   return options.role === 'embedder' ? createEmbedderTasks(options, log) : createRerankerTasks(options, log)
-}
-
-async function execute(handlers: TaskHandlers, call: TaskCall, yieldPoint: YieldPoint, onText?: OnText): Promise<Output<TaskCall['task']>> {
-  const handler = handlers[call.task] as
-    | ((input: TaskCall['input'], yieldPoint: YieldPoint, onText?: OnText) => Promise<Output<TaskCall['task']>>)
-    | undefined
-  if (!handler) throw new Error(`This is a bug: the process was asked for "${call.task}", which its role does not do.`)
-  return handler(call.input, yieldPoint, onText)
 }
 
 /** Runs in progress; false once a run is cancelled. */
@@ -80,7 +70,9 @@ async function start(options: ChildOptions): Promise<void> {
 async function run(id: number, call: TaskCall, streamed: boolean): Promise<void> {
   wanted.set(id, true)
   try {
-    const output = await execute(handlers, call, () => yieldPoint(id), streamed ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
+    const handler = handlers[call.task] as ((input: unknown, yieldPoint: YieldPoint, onText?: OnText) => Promise<unknown>) | undefined
+    if (!handler) throw new Error(`This is a bug: the process was asked for "${call.task}", which its role does not do.`)
+    const output = await handler(call.input, () => yieldPoint(id), streamed ? (piece) => send({ kind: 'piece', id, piece }) : undefined)
     send({ kind: 'done', id, output, rssBytes: process.memoryUsage.rss(), cache: handlers.cacheCounts?.() })
   } catch (error) {
     send({ kind: 'failed', id, error: toWire(error), rssBytes: process.memoryUsage.rss() })

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox'
+import { optionalBoolean, optionalEnum, optionalInteger, optionalName, optionalNumber, optionalOrNull, orNull } from '../../text/fields.ts'
 import { conflict } from '../../../base/errors.ts'
 import { STAGES } from '../../../index/stages.ts'
 import { MADE_IDS } from '../../../index/read/column-map.ts'
@@ -21,32 +22,24 @@ export function isFinal(state: JobState): boolean {
   return state === 'done' || state === 'failed' || state === 'cancelled'
 }
 
-/** An option of a job: its description, then its kind with bounds. */
-export function option(description: string) {
-  return {
-    flag: () => Type.Optional(Type.Boolean({ description })),
-    integer: (minimum: number, maximum: number) => Type.Optional(Type.Integer({ minimum, maximum, description })),
-    share: () => Type.Optional(Type.Number({ minimum: 0, maximum: 1, description })),
-    text: (maxLength: number) => Type.Optional(Type.String({ minLength: 1, maxLength, description })),
-    choice: <const Value extends string>(values: readonly Value[]) => Type.Optional(Type.Enum([...values], { description })),
-  }
-}
-
 export const JobOptionsSchema = Type.Object(
   {
-    replace: option(
+    replace: optionalBoolean(
       'Replace all passages. A new table is built and verified while the current one serves. Default: false, passages are added and those with existing ids replaced.',
-    ).flag(),
-    format: option('Format of the corpus. Default: detected from the content.').choice(FORMATS),
-    split_words: option(
+    ),
+    format: optionalEnum(FORMATS, 'Format of the corpus. Default: detected from the content.'),
+    split_words: optionalInteger(
+      [SPLIT_WORDS.least, SPLIT_WORDS.most],
       'Split texts at sentence ends into passages of about this many words, with ids `doc#1`, `doc#2`, ... Default: 100 for documents; rows of tables are not split.',
-    ).integer(SPLIT_WORDS.least, SPLIT_WORDS.most),
-    columns: option(
+    ),
+    columns: optionalName(
+      2000,
       'Tables: columns or JSON members for id, text, title, source, metadata and metadata.<name>, such as `text=content,id=docid`; numbers from 1 without a header.',
-    ).text(2000),
-    ids: option(
+    ),
+    ids: optionalEnum(
+      MADE_IDS,
       'Tables: generate ids `file#...` from the line number or from a hash of title and text. Default: the ids of the rows.',
-    ).choice(MADE_IDS),
+    ),
     encoding: Type.Optional(
       Type.String({
         pattern: '^[\\w.:-]{1,40}$',
@@ -54,22 +47,24 @@ export const JobOptionsSchema = Type.Object(
           'Encoding of files that are not UTF-8 and declare none, such as `windows-1252`. Default: the charset of the content type; detected for documents, with a warning in the report.',
       }),
     ),
-    no_quotes: option('TSV and CSV: treat quotes as ordinary characters. Default: quoted fields as in CSV.').flag(),
-    no_metadata: option(
+    no_quotes: optionalBoolean('TSV and CSV: treat quotes as ordinary characters. Default: quoted fields as in CSV.'),
+    no_metadata: optionalBoolean(
       "Ignore the rows' metadata. Default: metadata is stored; nested fields are dropped and counted in `warnings`, rows with invalid metadata are rejected.",
-    ).flag(),
-    label: option(
+    ),
+    label: optionalName(
+      500,
       'Source of passages that name none; prefix of the sources of documents (`label/path`). Default: the file name; the path in the folder for documents.',
-    ).text(500),
-    max_rejected_share: option(
+    ),
+    max_rejected_share: optionalNumber(
+      [0, 1],
       'Maximum share of rejected lines; above it the job fails and nothing is indexed. Default: 0.01; no limit for skipped documents.',
-    ).share(),
-    delete_missing: option(
+    ),
+    delete_missing: optionalBoolean(
       'Delete passages of files that earlier jobs of the same folder (uploads: of the same label) indexed and that no longer exist.',
-    ).flag(),
-    strict: option(
+    ),
+    strict: optionalBoolean(
       'Fail the job, with nothing indexed, if a line is rejected or a file skipped. Not together with `max_rejected_share`.',
-    ).flag(),
+    ),
   },
   { additionalProperties: false },
 )
@@ -148,9 +143,10 @@ export const JobSchema = Type.Object(
     source: Type.Object(
       {
         name: Type.String({ description: 'Name of the file or upload.' }),
-        path: Type.Union([Type.String(), Type.Null()], {
-          description: 'Path, starting with the setting of its folder: `$CEPE_IMPORT_DIR/handbook`. Null for uploads and re-embedding.',
-        }),
+        path: orNull(
+          Type.String(),
+          'Path, starting with the setting of its folder: `$CEPE_IMPORT_DIR/handbook`. Null for uploads and re-embedding.',
+        ),
         place: Type.Optional(
           Type.Literal(true, { description: 'True if the path is a shard folder of `cepe index plan` with vectors of embed workers.' }),
         ),
@@ -171,26 +167,24 @@ export const JobSchema = Type.Object(
     ),
     options: JobOptionsSchema,
     created_at: Type.String(),
-    finished_at: Type.Union([Type.String(), Type.Null()]),
+    finished_at: orNull(Type.String()),
     counters: CountersSchema,
     files: Type.Optional(FilesSchema),
-    rate: Type.Union([Type.Number(), Type.Null()], { description: 'Passages per second, recent average.' }),
-    eta_s: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Estimated seconds until the last commit; while planning or verifying, until the end of the stage.',
-    }),
-    stage: Type.Optional(Type.Union([StageSchema, Type.Null()], { description: 'Progress of planning and verifying; null if unknown.' })),
+    rate: orNull(Type.Number(), 'Passages per second, recent average.'),
+    eta_s: orNull(Type.Number(), 'Estimated seconds until the last commit; while planning or verifying, until the end of the stage.'),
+    stage: optionalOrNull(StageSchema, 'Progress of planning and verifying; null if unknown.'),
     recent_rejects: Type.Array(RejectSchema, { description: 'Most recent rejected lines; the report contains all.' }),
     warnings: Type.Array(Type.String()),
-    error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
-    result: Type.Union([
+    error: orNull(Type.Object({ code: Type.String(), message: Type.String() })),
+    result: orNull(
       Type.Object({
         rows: Type.Integer({ description: 'Passages in the table.' }),
-        recall: Type.Union([Type.Number(), Type.Null()], {
-          description: 'Measured recall@10 of the vector index, the lower of stored vectors and questions; null for exact search.',
-        }),
+        recall: orNull(
+          Type.Number(),
+          'Measured recall@10 of the vector index, the lower of stored vectors and questions; null for exact search.',
+        ),
       }),
-      Type.Null(),
-    ]),
+    ),
   },
   { title: 'IndexJob' },
 )

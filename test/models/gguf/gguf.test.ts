@@ -260,6 +260,13 @@ const REFUSED: readonly (readonly [what: string, bytes: Buffer, code: string, me
     'm-00001-of-00003.gguf',
   ],
   [
+    'a part of many by its name',
+    ggufOf(SOUND),
+    'unsupported',
+    /in 8 files, of which m-00002-of-00008\.gguf, (?:m-0000[3-6]-of-00008\.gguf,? ){4}and 2 more are missing in its folder/,
+    'm-00001-of-00008.gguf',
+  ],
+  [
     'frequencies scaled one by one',
     ggufOf({ ...SOUND, tensors: [EMBEDDING, { name: 'rope_freqs.weight', dims: [8], type: 0, offset: 160 }], data: 192 }),
     'unsupported',

@@ -10,7 +10,8 @@ import type { Jobs } from '../../../jobs/jobs.ts'
 import type { Upload } from '../../../jobs/orders.ts'
 import type { UploadedFile } from '../../../jobs/sources/take.ts'
 import { ARCHIVE, isDocument } from '../../../jobs/sources/list.ts'
-import { JobOptionsSchema, option, type Job, type JobOptions } from '../../../jobs/record/schema.ts'
+import { JobOptionsSchema, type Job, type JobOptions } from '../../../jobs/record/schema.ts'
+import { optionalName } from '../../../text/fields.ts'
 import { MOST_ADDRESSES } from '../../../jobs/sources/fetch-pages.ts'
 import { hashedBody, requestFingerprint } from '../../idempotency/idempotency.ts'
 import type { RouteContext } from '../context.ts'
@@ -20,7 +21,7 @@ import { charsetOf, filesOf, formFiles, hashedFiles } from '../../request/upload
 const ARCHIVES = new Map(Object.entries({ 'application/zip': 'upload.zip', 'application/x-tar': 'upload.tar' }))
 export const ImportSchema = Type.Object(
   {
-    source: option('File, archive or folder in the import folder; `.` for the whole folder.').text(1000),
+    source: optionalName(1000, 'File, archive or folder in the import folder; `.` for the whole folder.'),
     urls: Type.Optional(
       Type.Array(Type.String({ minLength: 1, maxLength: LONGEST_ADDRESS }), {
         minItems: 1,

@@ -1,15 +1,10 @@
-import { Type, type Static, type TSchema } from 'typebox'
+import { Type, type Static } from 'typebox'
 import { AnnotationsSchema, CitationSchema } from './citations.ts'
-import { optionalBoolean, orNull } from '../../../rag/fields.ts'
+import { optionalBoolean, optionalOrNull, orNull } from '../../../text/fields.ts'
 import { AnswerRequestSchema, AnswerResponseSchema, EvidenceSchema, LIMITS } from '../../../rag/schema.ts'
 
 /** Limits of the OpenAI-compatible routes. */
 export const OPENAI_LIMITS = { messages: 1000, inputs: 2048, inputCharacters: 100_000 } as const
-
-/** OpenAI's clients send null for unset fields. */
-function nullable<T extends TSchema>(schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
-}
 
 const { collection, k, k_decoder, mode, method, filter, context_tokens, min_confidence, chat_template, instruction, stop } =
   AnswerRequestSchema.properties
@@ -38,8 +33,8 @@ const MessageSchema = Type.Object({
 const formatType = Type.String({ maxLength: 64, description: 'text or json_schema.' })
 const NamedSchemaFields = {
   name: Type.Optional(Type.String({ maxLength: 64, description: 'No effect.' })),
-  description: nullable(Type.String({ description: 'No effect.' })),
-  strict: nullable(Type.Boolean({ description: 'No effect: the answer always has the form.' })),
+  description: optionalOrNull(Type.String({ description: 'No effect.' })),
+  strict: optionalOrNull(Type.Boolean({ description: 'No effect: the answer always has the form.' })),
   schema: Type.Optional(Type.Unknown()),
 }
 const constrains = {
@@ -49,7 +44,7 @@ const constrains = {
 const FormatSchema = Type.Object({ type: formatType, json_schema: Type.Optional(Type.Object(NamedSchemaFields)) }, constrains)
 const ResponsesFormatSchema = Type.Object({ type: formatType, ...NamedSchemaFields }, constrains)
 
-const mostTokens = nullable(
+const mostTokens = optionalOrNull(
   Type.Union([Type.Integer({ minimum: 1 }), Type.Literal(-1)], {
     description: `Maximum number of tokens to generate; values above ${LIMITS.newTokens}, and -1, mean ${LIMITS.newTokens}.`,
   }),
@@ -65,23 +60,23 @@ export const ChatRequestSchema = Type.Object({
     maxItems: OPENAI_LIMITS.messages,
     description: `The last message is the question (${LIMITS.questionCharacters} characters at most). Earlier ones go into the chat template; without one, a follow-up is rewritten and system messages are ignored.`,
   }),
-  stream: nullable(Type.Boolean()),
-  stream_options: nullable(Type.Object({ include_usage: Type.Optional(Type.Boolean()) })),
-  n: nullable(Type.Integer({ minimum: 1, maximum: 1, description: 'One answer.' })),
+  stream: optionalOrNull(Type.Boolean()),
+  stream_options: optionalOrNull(Type.Object({ include_usage: Type.Optional(Type.Boolean()) })),
+  n: optionalOrNull(Type.Integer({ minimum: 1, maximum: 1, description: 'One answer.' })),
   max_tokens: mostTokens,
   max_completion_tokens: mostTokens,
-  temperature: nullable(Type.Number({ minimum: 0, maximum: 10, description: 'Sampling temperature. Default: 0, greedy decoding.' })),
-  top_p: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: nullable(Type.Integer({ minimum: -1, description: 'Sample from this many most probable tokens; 0 and -1 mean all.' })),
-  stop: nullable(Type.Union([stopText, Type.Array(stopText, { ...stop, items: stopText })])),
-  seed: nullable(
+  temperature: optionalOrNull(Type.Number({ minimum: 0, maximum: 10, description: 'Sampling temperature. Default: 0, greedy decoding.' })),
+  top_p: optionalOrNull(Type.Number({ minimum: 0, maximum: 1 })),
+  top_k: optionalOrNull(Type.Integer({ minimum: -1, description: 'Sample from this many most probable tokens; 0 and -1 mean all.' })),
+  stop: optionalOrNull(Type.Union([stopText, Type.Array(stopText, { ...stop, items: stopText })])),
+  seed: optionalOrNull(
     Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER, description: 'Seed of sampling, modulo 2^32.' }),
   ),
-  logprobs: nullable(Type.Boolean({ description: "Return the log-probabilities of the answer's tokens. Default: false." })),
-  top_logprobs: nullable(
+  logprobs: optionalOrNull(Type.Boolean({ description: "Return the log-probabilities of the answer's tokens. Default: false." })),
+  top_logprobs: optionalOrNull(
     Type.Integer({ minimum: 0, maximum: LIMITS.topTokens, description: 'Number of alternatives to return per token. Requires logprobs.' }),
   ),
-  response_format: nullable(FormatSchema),
+  response_format: optionalOrNull(FormatSchema),
   cepe: Type.Optional(ExtensionSchema),
 })
 export type ChatRequest = Static<typeof ChatRequestSchema>
@@ -106,10 +101,11 @@ export const ChatResponseSchema = Type.Object({
       index: Type.Integer(),
       message: Type.Object({
         role: Type.Literal('assistant'),
-        content: Type.Union([Type.String(), Type.Null()], {
-          description: 'The answer. Without one: the reason and the most similar sentence, or null with a response_format.',
-        }),
-        refusal: Type.Union([Type.String(), Type.Null()], { description: 'Why there is no answer.' }),
+        content: orNull(
+          Type.String(),
+          'The answer. Without one: the reason and the most similar sentence, or null with a response_format.',
+        ),
+        refusal: orNull(Type.String(), 'Why there is no answer.'),
         annotations: AnnotationsSchema,
       }),
       logprobs: LogprobsSchema,
@@ -140,9 +136,11 @@ export const EmbeddingsRequestSchema = Type.Object({
   input: Type.Unknown({
     description: `A text or a list of up to ${OPENAI_LIMITS.inputs} texts of up to ${OPENAI_LIMITS.inputCharacters} characters. Token ids are not accepted.`,
   }),
-  encoding_format: nullable(Type.Enum(['float', 'base64'])),
-  dimensions: nullable(Type.Integer({ minimum: 1, description: "Number of dimensions; must equal the model's." })),
-  truncate: nullable(Type.Boolean({ description: "Embed the beginning of texts beyond the model's window. Default: false, reject them." })),
+  encoding_format: optionalOrNull(Type.Enum(['float', 'base64'])),
+  dimensions: optionalOrNull(Type.Integer({ minimum: 1, description: "Number of dimensions; must equal the model's." })),
+  truncate: optionalOrNull(
+    Type.Boolean({ description: "Embed the beginning of texts beyond the model's window. Default: false, reject them." }),
+  ),
 })
 export type EmbeddingsRequest = Static<typeof EmbeddingsRequestSchema>
 
@@ -181,10 +179,10 @@ export const ResponsesRequestSchema = Type.Object({
   input: Type.Union([Type.String(), Type.Array(InputItemSchema, { minItems: 1, maxItems: OPENAI_LIMITS.messages })], {
     description: 'The question, or messages of which the last is the question, as in POST /v1/chat/completions.',
   }),
-  instructions: Type.Optional(Type.Union([Type.String(), Type.Null()], { description: 'A system message placed before the input.' })),
+  instructions: optionalOrNull(Type.String(), 'A system message placed before the input.'),
   stream,
   max_output_tokens: max_tokens,
-  text: nullable(Type.Object({ format: nullable(ResponsesFormatSchema) })),
+  text: optionalOrNull(Type.Object({ format: optionalOrNull(ResponsesFormatSchema) })),
   temperature,
   top_p,
   top_k,
@@ -216,19 +214,19 @@ export const ResponsesResponseSchema = Type.Object({
   created_at: Type.Integer(),
   status: Type.Enum(['in_progress', 'completed', 'incomplete']),
   error: Type.Null(),
-  incomplete_details: Type.Union([Type.Object({ reason: Type.Literal('max_output_tokens') }), Type.Null()]),
-  instructions: Type.Union([Type.String(), Type.Null()]),
+  incomplete_details: orNull(Type.Object({ reason: Type.Literal('max_output_tokens') })),
+  instructions: orNull(Type.String()),
   model: Type.String(),
   output: Type.Array(ItemSchema),
   parallel_tool_calls: Type.Boolean(),
   previous_response_id: Type.Null(),
-  temperature: Type.Union([Type.Number(), Type.Null()]),
-  top_p: Type.Union([Type.Number(), Type.Null()]),
+  temperature: orNull(Type.Number()),
+  top_p: orNull(Type.Number()),
   text: Type.Object({ format: ResponsesFormatSchema }),
   tool_choice: Type.Literal('none'),
   tools: Type.Array(Type.Null(), { maxItems: 0 }),
   metadata: Type.Object({}),
-  usage: Type.Union([
+  usage: orNull(
     Type.Object({
       input_tokens: Type.Integer(),
       input_tokens_details: Type.Object({ cached_tokens: Type.Integer() }),
@@ -236,8 +234,7 @@ export const ResponsesResponseSchema = Type.Object({
       output_tokens_details: Type.Object({ reasoning_tokens: Type.Integer() }),
       total_tokens: Type.Integer(),
     }),
-    Type.Null(),
-  ]),
+  ),
   cepe: Type.Optional(ChatResponseSchema.properties.cepe),
 })
 export type ResponsesResponse = Static<typeof ResponsesResponseSchema>

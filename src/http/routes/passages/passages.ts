@@ -12,7 +12,7 @@ import { errorResponses, mediaResponse } from '../../errors/error-body.ts'
 import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import { EvidenceSchema } from '../../../rag/schema.ts'
 import { noPassage, passageOf, withFile } from '../../../rag/search.ts'
-import { closed } from '../../../rag/fields.ts'
+import { closed } from '../../../text/fields.ts'
 import type { Routes } from '../context.ts'
 
 /** Maximum passages of a request. */

@@ -16,7 +16,7 @@ import { IdempotencyHeaders } from '../../idempotency/idempotency.ts'
 import type { CountTokens, Routes } from '../context.ts'
 import { MOST_PASSAGES, PassageSchema } from './passages.ts'
 import { splitDocument } from '../../../../index/read/units.ts'
-import { closed, optionalBoolean } from '../../../rag/fields.ts'
+import { closed, optionalBoolean, orNull } from '../../../text/fields.ts'
 
 /** A valid passage of the request and the passages to store: itself or its parts. */
 interface Accepted {
@@ -60,7 +60,7 @@ export const UpsertSchema = closed({ passages: Type.Array(PassageSchema, { minIt
 /** Schema of the envelope: each passage is validated separately, and fails alone with `partial`. */
 const LooseSchema = closed({ passages: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MOST_PASSAGES }), split })
 const ResultSchema = Type.Object({
-  id: Type.Union([Type.String(), Type.Null()], { description: 'Null if the passage has no readable id.' }),
+  id: orNull(Type.String(), 'Null if the passage has no readable id.'),
   status: Type.Enum(['upserted', 'unchanged', 'rejected']),
   error: Type.Optional(Type.Object({ code: Type.String(), message: Type.String(), field: Type.Optional(Type.String()) })),
 })

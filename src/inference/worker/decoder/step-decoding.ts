@@ -43,7 +43,7 @@ export async function untilEnd(
   }
 }
 
-interface Decoding extends Ending, RunContext {
+export interface Decoding extends Ending, RunContext {
   /** Encoder states, [m, d_enc]. */
   readonly phi: Tensor
   /** Combines the log-probabilities of all rows for the next token. */
@@ -53,13 +53,13 @@ interface Decoding extends Ending, RunContext {
 }
 
 /** Rows that run together: their past, and the logits of each. */
-interface Batch {
+export interface Batch {
   past: Past
   logits: readonly Float32Array[]
 }
 
 /** Decodes token by token; every row of every batch continues with the same token. */
-function decode(model: StepModel, batches: readonly Batch[], decoding: Decoding): Promise<Decoded> {
+export function decode(model: StepModel, batches: readonly Batch[], decoding: Decoding): Promise<Decoded> {
   const { phi, stopIds, mix, choose, minNewTokens = 0, yieldPoint, constraint } = decoding
   let read = 0
   return untilEnd(decoding, decoding, async (before, chosen) => {
@@ -75,8 +75,17 @@ function decode(model: StepModel, batches: readonly Batch[], decoding: Decoding)
     const logprobs = mix(batches.flatMap(({ logits }) => logits.map(logSoftmax)))
     const open = constraint?.mask(logprobs) ?? logprobs
     const id = choose(chosen < minNewTokens ? without(open, stopIds) : open)
-    return { id, logprob: checkNumber(logprobs[id]) }
+    return { id, logprob: at(logprobs, id) }
   })
+}
+
+/** A choice whose log-probability is a number. @throws as checkNumber */
+function checked(choose: Decoding['choose']): Decoding['choose'] {
+  return (logprobs) => {
+    const id = choose(logprobs)
+    checkNumber(logprobs[id])
+    return id
+  }
 }
 
 /** Masks some ids; the others keep their log-probabilities. */
@@ -91,7 +100,7 @@ export async function sample(model: StepModel, request: GenerateRequest, phi: Te
   const { promptIds, sampling } = request
   const random = mulberry32(sampling?.seed ?? 0)
   const { past, logits } = await prefill(model, { ids: promptIds }, phi, runContext.yieldPoint)
-  const choose = (logprobs: Float64Array): number => (sampling ? sampleToken(logprobs, sampling, random) : argmax(logprobs))
+  const choose = checked((logprobs) => (sampling ? sampleToken(logprobs, sampling, random) : argmax(logprobs)))
   const mix: Decoding['mix'] = (rows) => at(rows, 0)
   return decode(model, [{ past, logits: [logits] }], { ...request, ...runContext, phi, mix, choose })
 }
@@ -115,7 +124,7 @@ export async function replug(model: StepModel, request: ReplugRequest, runContex
   }
   const scores = members.flat().map((index) => at(prompts, index).score)
   const mix: Decoding['mix'] = (rows) => mixLogprobs(rows, scores, temperature)
-  return decode(model, batches, { ...request, ...runContext, phi, mix, choose: argmax })
+  return decode(model, batches, { ...request, ...runContext, phi, mix, choose: checked(argmax) })
 }
 
 /** A prompt of {@link experts}, and the number of answer tokens that it has read. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { mkdir, readdir, readFile, rename, rm } from 'node:fs/promises'
+import { readdir, readFile, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { crc32 } from 'node:zlib'
@@ -11,8 +11,9 @@ import { messageOf } from '../../../../base/errors.ts'
 import { exists } from '../../../../base/exists.ts'
 import { parseJson } from '../../../../base/json.ts'
 import { takeLock, whileHeld } from '../../../../base/locks/lock.ts'
-import { processTag, removeStaleFiles } from '../../../../base/process-tag.ts'
 import { modelId, type ModelManifest } from '../../../../models/manifest.ts'
+import { removeStaleFiles } from '../../../../base/process-tag.ts'
+import { fillFolder } from '../../../../models/staging.ts'
 import type { Log } from '../../log.ts'
 import { loadGraph, runtimeVersion, type Graph, type GraphOptions } from './session.ts'
 
@@ -28,8 +29,8 @@ const SAVED_WITH = {
 const SUMS_FILE = 'sums.json'
 const SumsSchema = Type.Record(Type.String(), Type.Object({ bytes: Type.Integer(), crc32: Type.Integer() }))
 const MISSING = 'missing'
-/** Partial output; its name ends with the process's tag. */
-const PARTIAL = /\.partial-(.+)$/
+/** Partial output of any graph, with the tag of its process. */
+const PARTIAL = /\.partial-([^.]+)/
 const LOCK = '.turns'
 const LOCK_WAIT_MS = 600_000
 const READ_BYTES = 2 ** 20
@@ -90,14 +91,7 @@ async function ensurePrepacked(built: string, folder: string, options: ModelGrap
     if (problem !== MISSING) options.log('warn', `The saved graph ${folder} is damaged (${problem}): it is made again.`)
     await rm(folder, { recursive: true, force: true })
     await removeStaleFiles(parent, (name) => PARTIAL.exec(name)?.[1])
-    const aside = `${folder}.partial-${await processTag()}`
-    try {
-      await mkdir(aside)
-      await save(built, aside, options)
-      await rename(aside, folder)
-    } finally {
-      await rm(aside, { recursive: true, force: true })
-    }
+    await fillFolder(folder, (aside) => save(built, aside, options))
     return true
   })
   if (isIntact === undefined) throw new Error(`other processes have been saving graphs in ${parent} for ${LOCK_WAIT_MS / 1000} s`)

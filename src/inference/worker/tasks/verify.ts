@@ -6,8 +6,8 @@ import { checkFiles } from '../../../../models/integrity.ts'
 import { compareFloats, compareIds, readGolden, type Difference, type Golden, type Verification } from '../../../../models/golden.ts'
 import type { CepeManifest, ContrieverManifest, ModelManifest } from '../../../../models/manifest.ts'
 import { argmax, logSoftmax, mixLogprobs } from '../decoder/sampling.ts'
-import { emptyPast, extend, isByLength, logitsRow, mergePasts, type Past, prefill, type StepModel } from '../decoder/step.ts'
-import { type Decoded, noContexts, untilEnd } from '../decoder/step-decoding.ts'
+import { emptyPast, extend, isByLength, logitsRow, mergePasts, prefill, type StepModel } from '../decoder/step.ts'
+import { type Batch, decode, type Decoded, type Decoding, noContexts } from '../decoder/step-decoding.ts'
 import { type Feeds, type Graph, float32, floats, int64, integers, loadGraph, padRight, type Tensor } from '../runtime/session.ts'
 
 /** A built model whose graphs are loaded on first use. */
@@ -54,30 +54,10 @@ function idsOf(golden: Golden, name: string): number[] {
 
 const yieldPoint = (): Promise<void> => Promise.resolve()
 
-/** Prompts that were read together with phi, and the logits after each. */
-interface Rows {
-  readonly phi: Tensor
-  readonly past: Past
-  readonly logits: readonly Float32Array[]
-}
-type Mix = (rows: readonly Float64Array[]) => Float64Array
-
-/** Greedy decoding through the step graph; `mix` combines the rows' distributions. A number that is NaN is compared like any other. */
-function decodeBySteps(step: StepModel, rows: Rows, golden: Golden, mix: Mix): Promise<Decoded> {
-  let { past, logits } = rows
+/** Greedy decoding through the step graph. A number that is NaN is compared like any other. */
+function decodeBySteps(step: StepModel, prompt: Batch, golden: Golden, over: Pick<Decoding, 'phi' | 'mix'>): Promise<Decoded> {
   const [maxNewTokens = 1] = idsOf(golden, 'max_new_tokens')
-  return untilEnd({ maxNewTokens, stopIds: idsOf(golden, 'stop_ids') }, { yieldPoint }, async (before) => {
-    const last = before.at(-1)
-    if (last !== undefined) {
-      const ids = logits.map(() => [last])
-      const next = await extend(step, past, ids, rows.phi)
-      past = next.past
-      logits = logits.map((_, row) => logitsRow(step, next.logits, row))
-    }
-    const distribution = mix(logits.map(logSoftmax))
-    const id = argmax(distribution)
-    return { id, logprob: at(distribution, id) }
-  })
+  return decode(step, [prompt], { maxNewTokens, stopIds: idsOf(golden, 'stop_ids'), yieldPoint, choose: argmax, ...over })
 }
 
 function compareGreedy(golden: Golden, graph: string, { tokenIds, logprobs }: Decoded, atol: number): Difference[] {
@@ -100,10 +80,10 @@ async function verifyReplug(model: OpenReader, golden: Golden, atol: number): Pr
   }
   const [pasts, logits] = [read.map(({ past }) => past), read.map((prompt) => prompt.logits)]
   const [scores, temperature] = [Array.from(golden.floats('context_scores').data), golden.floats('temperature').data.at(0) ?? 1]
-  const mix: Mix = (rows) => mixLogprobs(rows, scores, temperature)
+  const mix: Decoding['mix'] = (rows) => mixLogprobs(rows, scores, temperature)
   return [
     compareFloats({ tensor: 'first_logprobs', graph: 'step' }, golden.floats('first_logprobs').data, mix(logits.map(logSoftmax)), atol),
-    ...compareGreedy(golden, 'step', await decodeBySteps(step, { phi, past: mergePasts(step, pasts), logits }, golden, mix), atol),
+    ...compareGreedy(golden, 'step', await decodeBySteps(step, { past: mergePasts(step, pasts), logits }, golden, { phi, mix }), atol),
   ]
 }
 
@@ -136,7 +116,7 @@ async function verifyReader(model: OpenReader, golden: Golden, atol: number): Pr
   const [ids, stopIds] = [idsOf(golden, 'input_ids'), idsOf(golden, 'stop_ids')]
   const step = await stepOf(model)
   const { past, logits } = await extend(step, emptyPast(step), [ids], phi)
-  const rows = { phi, past, logits: [logitsRow(step, logits, ids.length - 1)] }
+  const prompt = { past, logits: [logitsRow(step, logits, ids.length - 1)] }
   const generated = await model.run(graphs.generate, {
     input_ids: int64(ids, [1, ids.length]),
     phi,
@@ -147,7 +127,7 @@ async function verifyReader(model: OpenReader, golden: Golden, atol: number): Pr
   return [
     ...(isEncoded ? [compareStates(golden, states, atol)] : []),
     compareFloats({ tensor: 'logits', graph: 'step' }, golden.floats('logits').data, logits, atol),
-    ...compareGreedy(golden, 'step', await decodeBySteps(step, rows, golden, ([row]) => row ?? new Float64Array()), atol),
+    ...compareGreedy(golden, 'step', await decodeBySteps(step, prompt, golden, { phi, mix: (rows) => at(rows, 0) }), atol),
     ...compareGreedy(golden, 'generate', whole, atol),
   ]
 }

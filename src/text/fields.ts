@@ -37,10 +37,10 @@ export function optionalText(maxLength: number, description: string) {
   return Type.Optional(Type.String({ maxLength, description }))
 }
 
-export function optionalOrNull<Schema extends TSchema>(schema: Schema, description: string) {
+export function optionalOrNull<Schema extends TSchema>(schema: Schema, description?: string) {
   return Type.Optional(orNull(schema, description))
 }
 
-export function orNull<Schema extends TSchema>(schema: Schema, description: string) {
-  return Type.Union([schema, Type.Null()], { description })
+export function orNull<Schema extends TSchema>(schema: Schema, description?: string) {
+  return Type.Union([schema, Type.Null()], { ...(description !== undefined && { description }) })
 }
