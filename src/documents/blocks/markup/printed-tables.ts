@@ -184,7 +184,7 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
     return inLines(all)
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
   const isHead = isBold(head, rows) || names.slice(1).every(({ text }) => YEAR.test(text))
-  const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))])
+  const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))], 'page')
   const isNamed = texts.length === rows.length
   // Without names, numbers in all columns but the first show that it is a table, or short cells of which most rows have all.
   const whole = rows.filter(({ cells }) => cells.length === names.length)
