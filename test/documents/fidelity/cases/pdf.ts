@@ -136,6 +136,39 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Name: Eva; Port: Bay',
     ],
   },
+  // Names on two lines, and dates that are divided: cells that are printed one by one, also in the middle of their row; rows of names; a larger text below.
+  {
+    file: 'divided-names.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt(
+            [50, 700, 'Paid'],
+            [50, 686, 'on'],
+            [150, 700, 'Details'],
+            [250, 700, 'Money'],
+            [250, 686, 'out'],
+            [330, 700, 'Money'],
+            [330, 686, 'in'],
+          ),
+          printedAt([50, 664, '2026-01-'], [50, 650, '02'], ...inRow(664, { 150: 'Rent', 250: '900' })),
+          printedAt([50, 628, '2026-01'], [50, 614, '-03'], ...inRow(621, { 150: 'Salary', 330: '2,500' })),
+          printedAt(...inRow(560, { 250: 'Fish', 330: 'Fish' }), ...inRow(542, { 50: 'Week', 150: 'Boat', 250: 'sold', 330: 'eaten' })),
+          printedAt(...inRow(520, { 50: 'First', 150: 'Raft', 250: '41' }), ...inRow(500, { 50: 'Second', 150: 'Tug', 330: '2' })),
+          printedAt(...inRow(450, { 50: 'Night', 150: 'Lamp', 250: 'Oil', 330: 'Oil' }), ...inRow(432, { 250: 'bought', 330: 'burnt' })),
+          printedAt(...inRow(410, { 50: 'Friday', 150: 'North', 330: '7' }), ...inRow(390, { 50: 'Sunday', 150: 'South', 250: '9' })),
+          printedAt([50, 373, 'The watch fills the lamps each night.']).replaceAll('12 Tf', '13 Tf'),
+        ].join('\n'),
+      }),
+    lines: [
+      'Paid on: 2026-01-02; Details: Rent; Money out: 900',
+      'Paid on: 2026-01-03; Details: Salary; Money in: 2,500',
+      'Week: First; Boat: Raft; Fish sold: 41',
+      'Week: Second; Boat: Tug; Fish eaten: 2',
+      'Night: Friday; Lamp: North; Oil burnt: 7',
+      'Night: Sunday; Lamp: South; Oil bought: 9',
+    ],
+  },
   // Names of columns that each page repeats are no running head.
   {
     file: 'repeated-names.pdf',
