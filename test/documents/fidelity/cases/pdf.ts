@@ -1038,6 +1038,22 @@ export const PDF_CASES: readonly FidelityCase[] = [
     says: `${PROSE}.`,
     warnings: [/^2 of 3 pages have no text, and may be scanned \(2, 3\): set CEPE_OCR/],
   },
+  // Pages with numbers alone: all of them, and some.
+  {
+    file: 'only-numbers.pdf',
+    content: () => makePdf([['1'], ['2'], ['3'], ['4']]),
+    says: '1 2 3 4',
+    warnings: [],
+  },
+  {
+    file: 'some-numbers.pdf',
+    content: () => makePdf([[`${PROSE}.`, '1'], ['2'], ['3']]),
+    says: `${PROSE}.`,
+    warnings: [
+      /^3 lines are left out as running heads: "1", "2", "3"\.$/,
+      /^2 pages have running heads alone, and may be scanned \(2, 3\)\.$/,
+    ],
+  },
   // Forms show the values of their fields beside the labels.
   {
     file: 'form.pdf',
@@ -1050,7 +1066,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
         objects: [
           widget('/FT /Tx /T (name) /V (Ann Berg)', 100, 697),
           widget('/FT /Btn /T (card) /V /Yes /AS /Yes /AP << /N << /Yes 16 0 R /Off 16 0 R >> >>', 50, 657).replace('150 671', '62 671'),
-          widget('/FT /Ch /T (city) /V (o) /Opt [[(o) (Oslo)] [(b) (Bergen)]]', 50, 610),
+          widget('/FT /Ch /Ff 131072 /T (city) /V (o) /Opt [[(o) (Oslo)] [(b) (Bergen)]]', 50, 610),
           '<< /Type /Annot /Subtype /FreeText /F 4 /Contents (Typed on it.) /DA (/F1 12 Tf) /Rect [50 580 200 594] >>',
           '<< /Type /Annot /Subtype /Text /F 4 /Contents (A remark) /Rect [50 700 90 712] >>',
           widget('/FT /Tx /T (hidden) /V (secret)', 50, 500).replace('/F 4', '/F 2'),
@@ -1059,7 +1075,24 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     says: 'Name: Ann Berg of the Mole [x] by card Oslo Typed on it. End.',
     lacks: ['secret'],
-    warnings: [/^Not read: comments \(1\)\.$/],
+    warnings: [/^Not read: comments \(1\)\.$/, /^Not read: options that are not chosen \(1\)\.$/],
+  },
+  // A list shows all of its options, a closed one the chosen.
+  {
+    file: 'options.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt([50, 700, 'Goods:'], [50, 660, 'Port:'], [50, 620, 'Ship:']),
+        page: '/Annots [10 0 R 11 0 R 12 0 R]',
+        catalog: '/AcroForm << /Fields [10 0 R 11 0 R 12 0 R] >>',
+        objects: [
+          widget('/FT /Ch /T (goods) /V [(t) (o)] /Opt [[(r) (Rope)] [(t) (Tar)] [(o) (Oil)]]', 100, 697),
+          widget('/FT /Ch /Ff 131072 /T (port) /V (Moss) /Opt [( ) (Oslo) (Moss) (Bergen)]', 100, 657),
+          widget('/FT /Ch /T (ship) /Opt [(Raft) (Tug)]', 100, 617),
+        ],
+      }),
+    says: 'Goods: [ ] Rope, [x] Tar, [x] Oil Port: Moss Ship: [ ] Raft, [ ] Tug',
+    warnings: [/^Not read: options that are not chosen \(2\)\.$/],
   },
   {
     file: 'attached.pdf',
