@@ -55,14 +55,15 @@ export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]
   return named
 }
 
-/** Whether a line is of a row's first cell, which is printed with all of its lines before the next one. */
+/** Whether a line is of a cell that is printed with all of its lines before others of its row, which has none on its left. */
 function isCell(lines: readonly PrintedLine[], i: number): boolean {
   const { base, height, cells: [cell] = [] } = at(lines, i)
   const others = lines
     .slice(i + 1, i + 1 + MOST_WRAPPED)
     .flatMap(({ base, cells = [] }) => cells.slice(0, 1).map((first) => ({ ...first, base })))
-  if (cell === undefined || others.some(({ right }) => right < cell.left)) return false
-  return others.some((first) => Math.abs(first.base - base) < MIDDLE * height && first.left > cell.right)
+  const row = others.filter((first) => cell !== undefined && Math.abs(first.base - base) < MIDDLE * height && !overlap(first, cell))
+  const edge = Math.min(cell?.left ?? 0, ...row.map(({ left }) => left))
+  return row.length > 0 && others.every(({ right }) => right >= edge)
 }
 
 /** Whether a line is one of a form, whose names stand before their values. */
@@ -265,13 +266,13 @@ function isNext(cells: readonly Cell[], below: Row<unknown> | undefined): boolea
   return cells.length === 1 && names.length > 0 && names.every(({ text }) => !/\d/.test(text) || YEAR.test(text))
 }
 
-type Extent = Pick<Cell, 'left' | 'right'>
+export type Extent = Pick<Cell, 'left' | 'right'>
 
-function areApart(extents: readonly Extent[]): boolean {
+export function areApart(extents: readonly Extent[]): boolean {
   return extents.every(({ left }, i) => left > (extents[i - 1]?.right ?? -Infinity))
 }
 
-function overlap(a: Extent, b: Extent): boolean {
+export function overlap(a: Extent, b: Extent): boolean {
   return a.left < b.right && a.right > b.left
 }
 

@@ -169,6 +169,44 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Night: Sunday; Lamp: South; Oil bought: 9',
     ],
   },
+  // Spreadsheets print wrapped cells after all others: at the top of their rows, and at the foot.
+  {
+    file: 'wrapped-sheet.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt(...inRow(700, { 50: 'Paid on', 250: 'Goods' }), ...inRow(670, { 150: 'Raft', 250: 'rope', 350: '900' })),
+          printedAt(...inRow(640, { 150: 'Tug', 350: '1,200' }), ...inRow(596, { 150: 'Barge', 250: 'coal', 350: '75' })),
+          printedAt(
+            [150, 700, 'Ship and'],
+            [150, 686, 'master'],
+            [350, 700, 'Money'],
+            [350, 686, 'out'],
+            [50, 670, '2026-01-'],
+            [50, 656, '02'],
+          ),
+          printedAt([50, 640, '2026-01-'], [50, 626, '03'], [250, 640, 'two anchors'], [250, 626, 'and a sail'], [250, 612, 'cloth']),
+          printedAt([50, 596, '2026-02-'], [50, 582, '14']),
+        ].join('\n'),
+      }),
+    lines: [
+      'Paid on: 2026-01-02; Ship and master: Raft; Goods: rope; Money out: 900',
+      'Paid on: 2026-01-03; Ship and master: Tug; Goods: two anchors and a sail cloth; Money out: 1,200',
+      'Paid on: 2026-02-14; Ship and master: Barge; Goods: coal; Money out: 75',
+    ],
+  },
+  {
+    file: 'low-sheet.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt(...inRow(686, { 50: 'Task', 150: 'Owner', 350: 'Sign' }), ...inRow(656, { 50: 'Paint', 250: '3' })),
+          printedAt(...inRow(612, { 150: 'Bo', 250: '12' }), [250, 700, 'Hours'], [250, 686, 'spent']),
+          printedAt([50, 640, 'Tar the'], [50, 626, 'hull of'], [50, 612, 'the tug']),
+        ].join('\n'),
+      }),
+    lines: ['Task: Paint; Hours spent: 3', 'Task: Tar the hull of the tug; Owner: Bo; Hours spent: 12'],
+  },
   // Names of columns that each page repeats are no running head.
   {
     file: 'repeated-names.pdf',
