@@ -4,12 +4,6 @@ import { areApart, overlap, type Extent, type PrintedLine } from './markup/print
 /** In heights of letters: the difference of bases of one row, the distance of lines of a cell at most. */
 const [SAME_BASE, LEADING] = [0.1, 1.4]
 
-/** Lines that are printed below each other. */
-interface Part<Line> {
-  readonly lines: readonly Line[]
-  readonly cells: readonly Extent[]
-}
-
 /**
  * Lines of a page by rows, where the wrapped cells of a table are printed after all others, as spreadsheets print them: some are left of a cell
  * that is printed earlier. As they are if cells of a row would overlap.
@@ -24,23 +18,24 @@ export function rowsInPlace<Line extends PrintedLine>(lines: readonly Line[]): r
   })
   if (late < 0 || known.length === 0) return lines
   const first = known.reduce((least, row) => Math.min(least, row))
-  const parts = [...lines.slice(first, late).map((line) => partOf([line])), ...runsOf(lines.slice(late)).map(partOf)]
-  const rows: Part<Line>[][] = []
+  const parts = [...lines.slice(first, late).map((line) => [line]), ...runsOf(lines.slice(late))]
+  const rows: Line[][][] = []
   let low = Infinity
   for (const part of parts.sort((a, b) => topOf(b) - topOf(a))) {
-    const isNew = topOf(part) < low - SAME_BASE * at(part.lines, 0).height || rows.length === 0
+    const isNew = topOf(part) < low - SAME_BASE * at(part, 0).height || rows.length === 0
     if (isNew) rows.push([part])
     else rows.at(-1)?.push(part)
     low = Math.min(isNew ? Infinity : low, lowOf(part))
   }
-  if (!rows.every((row) => areApart(row.flatMap(({ cells }) => cells).sort((a, b) => a.left - b.left)))) return lines
+  if (!rows.every((row) => areApart(row.flatMap(cellsOf).sort((a, b) => a.left - b.left)))) return lines
   // The lowest of equal height first: the lines of one row begin again above those of the cell before.
   const ordered = rows.flatMap((row) => row.sort((a, b) => topOf(a) - topOf(b) || lowOf(a) - lowOf(b)))
-  return [...lines.slice(0, first), ...ordered.flatMap((part) => part.lines)]
+  return [...lines.slice(0, first), ...ordered.flat()]
 }
 
-function partOf<Line extends PrintedLine>(lines: readonly Line[]): Part<Line> {
-  return { lines, cells: lines.length > 1 ? [extentOf(lines)] : (lines[0]?.cells ?? []) }
+/** The cells of a line, or the one of several. */
+function cellsOf(lines: readonly PrintedLine[]): readonly Extent[] {
+  return lines.length > 1 ? [extentOf(lines)] : (lines[0]?.cells ?? [])
 }
 
 function extentOf(lines: readonly PrintedLine[]): Extent {
@@ -65,10 +60,10 @@ function runsOf<Line extends PrintedLine>(lines: readonly Line[]): Line[][] {
   return runs
 }
 
-function topOf({ lines }: Part<PrintedLine>): number {
+function topOf(lines: readonly PrintedLine[]): number {
   return at(lines, 0).base
 }
 
-function lowOf({ lines }: Part<PrintedLine>): number {
+function lowOf(lines: readonly PrintedLine[]): number {
   return at(lines, lines.length - 1).base
 }
