@@ -72,8 +72,11 @@ export function unwrapped(text: string): string {
 
 /** Words before which a hyphen stands for a part left out: "pre- and postwar". */
 export const CONJUNCTIONS = 'and|or|to|und|oder|bzw|sowie|bis|et|ou'
-/** The end of a line within a word or a range, unless the hyphen stands for a part left out. */
-const DIVIDED = new RegExp(`(?<=\\p{L}-)\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)|(?<=\\d[-\u2013])\\n\\s*(?=\\d)`, 'gu')
+/** The end of a line within a word, a range or a date, unless the hyphen stands for a part left out. */
+const DIVIDED = new RegExp(
+  `(?<=\\p{L}-)\\n\\s*(?=\\p{Ll})(?!(?:${CONJUNCTIONS})\\b)|(?<=\\d[-\u2013])\\n\\s*(?=\\d)|(?<=\\b\\d{4}-\\d\\d)\\n\\s*(?=-\\d\\d\\b)`,
+  'gu',
+)
 
 /** Lines as one text; a hyphen at the end of one is a part of the word. */
 export function joinedLines(lines: readonly string[]): string {

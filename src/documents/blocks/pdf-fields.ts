@@ -16,6 +16,8 @@ export interface Annotation {
   /** Values of a check box and of a radio button that is switched on. */
   readonly exportValue?: string
   readonly buttonValue?: string
+  /** Shows its value alone, not all of its options. */
+  readonly combo?: boolean
   readonly options?: readonly { readonly exportValue: string; readonly displayValue: string }[]
 }
 
@@ -24,13 +26,25 @@ const HIDDEN = 0x22
 const HEIGHT = 10
 const NO_COMMENTS = new Set(['Link', 'Popup', 'Widget', 'FreeText'])
 
-/** Inserts the values of form fields and text boxes into the items of a page, after their labels. Counts comments as not read. */
+/** Inserts the values of form fields and text boxes into the items of a page, after their labels. Counts comments, and options that are not shown, as not read. */
 export function addFields(items: Item[], annotations: readonly Annotation[], unread: Unread): void {
   const shown = annotations.filter(({ annotationFlags = 0 }) => (annotationFlags & HIDDEN) === 0)
   const fields = shown.map((one) => ({ text: textOf(one), rect: one.rect })).filter(({ text }) => text !== '')
   for (const field of fields.toSorted((a, b) => Number(a.rect[0]) - Number(b.rect[0]))) addField(items, field)
-  for (const { subtype, contentsObj } of shown)
+  for (const { subtype, contentsObj, combo, options = [], fieldValue } of shown) {
     if (!NO_COMMENTS.has(subtype) && contentsObj !== undefined && contentsObj.str !== '') unread.add('comments')
+    if (combo === true)
+      unread.add(
+        'options that are not chosen',
+        options.filter((one) => one.displayValue.trim() !== '' && !isChosen(one, fieldValue)).length,
+      )
+  }
+}
+
+type Option = NonNullable<Annotation['options']>[number]
+
+function isChosen({ exportValue }: Option, value: unknown): boolean {
+  return [value].flat().includes(exportValue)
 }
 
 function textOf({ subtype, fieldType, fieldValue, ...field }: Annotation): string {
@@ -38,6 +52,9 @@ function textOf({ subtype, fieldType, fieldValue, ...field }: Annotation): strin
   if (subtype !== 'Widget' || field.password === true) return ''
   if (field.checkBox === true) return fieldValue === field.exportValue ? '[x]' : '[ ]'
   if (field.radioButton === true) return fieldValue === field.buttonValue ? '[x]' : '[ ]'
+  // A list shows all of its options.
+  if (fieldType === 'Ch' && field.combo !== true && field.options !== undefined)
+    return field.options.map((one) => `[${isChosen(one, fieldValue) ? 'x' : ' '}] ${one.displayValue}`).join(', ')
   const values = fieldType === 'Tx' || fieldType === 'Ch' ? [fieldValue].flat().filter((one) => typeof one === 'string') : []
   return values.map((value) => field.options?.find(({ exportValue }) => exportValue === value)?.displayValue ?? value).join(', ')
 }

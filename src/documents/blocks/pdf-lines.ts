@@ -9,6 +9,7 @@ import type { Ocr } from './ocr/engine.ts'
 import { BULLETS } from './texts/plain.ts'
 import { addFields, type Annotation } from './pdf-fields.ts'
 import type { PrintedLine } from './markup/printed-tables.ts'
+import { rowsInPlace } from './pdf-rows.ts'
 import { withFullStops } from './pdf-unicode.ts'
 import { closedUp, inReadingOrder, leftOf, lettersIn, textsIn, unknownIn, WORD_GAP, type Item } from './pdf-letters.ts'
 
@@ -79,7 +80,7 @@ export async function readPdfPages(bytes: Uint8Array, ocr?: Ocr): Promise<PdfPag
     const items = texts.filter((item) => !isMark(item)).map(upright)
     addFields(items, (await page.getAnnotations().catch(failed)) as readonly Annotation[], unread)
     if (unknownIn(items) > 0) unknown.add(number)
-    const lines = edgesInPlace(withMarks(linesOf(items, number)))
+    const lines = edgesInPlace(rowsInPlace(withMarks(linesOf(items, number))))
     characters += lines.reduce((sum, { text }) => sum + text.length, 0)
     if (characters > most.characters)
       throw new DocumentError('too_large', `The PDF has more than ${most.characters} characters of text, which is the most that is read.`)

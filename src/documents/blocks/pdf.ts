@@ -60,7 +60,9 @@ export async function pdfDocument(bytes: Uint8Array, ocr?: Ocr): Promise<BlockDo
 
 /** The blocks of lines by pages. */
 export function pagesDocument({ pages, title, warnings: read }: PdfPages): BlockDocument {
-  const running = runningHeads(pages)
+  const found = runningHeads(pages)
+  // A document of running heads alone.
+  const running = found.size < pages.flat().length ? found : new Set<Line>()
   const text = pages.map((lines) => lines.filter((line) => !running.has(line)))
   const contents = contentsOf(text.flat(), pages.length)
   const named = withColumnNames(belowEachOther(text.map((lines) => lines.filter((line) => !contents.has(line)))))
@@ -68,9 +70,11 @@ export function pagesDocument({ pages, title, warnings: read }: PdfPages): Block
   for (const line of named) kept[line.page - 1]?.push(line)
   const heads = quoted([...new Set([...running].map(({ text }) => inline(text)))])
   const left = running.size === 0 ? '' : `${running.size} lines are left out as running heads: ${heads}.`
+  const bare = text.flatMap((lines, i) => (lines.length === 0 && pages[i]?.length ? [i + 1] : []))
+  const alone = bare.length === 0 ? '' : `${bare.length} pages have running heads alone, and may be scanned (${listed(bare)}).`
   const contentsPages = listed([...contents].map(({ page }) => page))
   const unread = contents.size === 0 ? '' : `Not read: tables of contents and indexes (pages ${contentsPages}).`
-  const warnings = [left, unread, ...read].filter((one) => one !== '')
+  const warnings = [left, alone, unread, ...read].filter((one) => one !== '')
   // A document of entries alone.
   return { title, blocks: blocksOf(kept.some((lines) => lines.length > 0) ? kept : text), pages: pages.length, warnings }
 }

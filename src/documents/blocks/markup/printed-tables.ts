@@ -1,3 +1,4 @@
+import { at } from '../../../../base/at.ts'
 import { inline, joinedLines } from '../contract.ts'
 import { isNumber, rowTexts } from './row-texts.ts'
 
@@ -46,12 +47,23 @@ export function withColumnNames<Line extends PrintedLine>(lines: readonly Line[]
     const [above, line] = [lines[i - 1], lines[i]]
     // A table that was read ends above the line.
     const isOfTable = table === undefined && above && line && !isForm(above) && isWithin(above, line)
-    const isFirst = line?.cells !== undefined && line.cells.length > 1 && !isForm(line) && !isOfTable
+    const isFirst = line?.cells !== undefined && !isForm(line) && !isOfTable && (line.cells.length > 1 || isCell(lines, i))
     table = isFirst ? tableAt(lines, i) : undefined
     named.push(...(table?.shown ?? lines.slice(i, i + 1)))
     i += table?.read ?? 1
   }
   return named
+}
+
+/** Whether a line is of a cell that is printed with all of its lines before others of its row, which has none on its left. */
+function isCell(lines: readonly PrintedLine[], i: number): boolean {
+  const { base, height, cells: [cell] = [] } = at(lines, i)
+  const others = lines
+    .slice(i + 1, i + 1 + MOST_WRAPPED)
+    .flatMap(({ base, cells = [] }) => cells.slice(0, 1).map((first) => ({ ...first, base })))
+  const row = others.filter((first) => cell !== undefined && Math.abs(first.base - base) < MIDDLE * height && !overlap(first, cell))
+  const edge = Math.min(cell?.left ?? 0, ...row.map(({ left }) => left))
+  return row.length > 0 && others.every(({ right }) => right >= edge)
 }
 
 /** Whether a line is one of a form, whose names stand before their values. */
@@ -69,7 +81,7 @@ function isWithin({ cells: wider = [], base: above }: PrintedLine, { cells = [],
 function tableAt<Line extends PrintedLine>(lines: readonly Line[], at: number) {
   for (let most = FIRST_READ; ; most = MOST_READ) {
     const read = lines.slice(at, at + most)
-    const table = tableOf(rowsOf(read), lines[at - 1]?.cells)
+    const table = tableOf(withWholeNames(rowsOf(read)), lines[at - 1]?.cells)
     if (table === undefined || read.length < most || most === MOST_READ || table.read < most - MOST_WRAPPED ** 2) return table
   }
 }
@@ -104,7 +116,7 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
   const basesOf = (row: Row<Line> | undefined): readonly number[] => row?.lines.map(({ base }) => base) ?? []
   for (const row of rows) {
     const gap = Math.min(...basesOf(groups.at(-1)?.at(-1))) - Math.max(...basesOf(row))
-    const [group, height] = [groups.at(-1), row.lines[0]?.height ?? 0]
+    const [group, height] = [groups.at(-1), Math.min(...[groups.at(-1)?.at(-1), row].map((one) => one?.lines[0]?.height ?? Infinity))]
     // Cells of one line are in the middle of those of two. Numbers below each other are two, next to the name of both.
     if (gap < MIDDLE * height && !areRows(group?.at(-1), row)) group?.push(rowOf([...(group.pop()?.lines ?? []), ...row.lines]))
     else if (gap <= LEADING * height) group?.push(row)
@@ -114,6 +126,26 @@ function withWrapped<Line extends PrintedLine>(rows: readonly Row<Line>[]): Row<
   const isOne = (group: readonly Row<Line>[]): boolean =>
     group.filter(({ cells }) => cells.length > 1).length === 1 || (group.length === 2 && sharedCells(group[0], group[1]).length === 1)
   return groups.flatMap((group) => (isOne(group) ? [rowOf(group.flatMap(({ lines }) => lines))] : group))
+}
+
+/** Rows of which the first two may be names that are divided: each cell of the shorter one is above or below a name of numbers, or both are bold. */
+function withWholeNames<Line extends PrintedLine>(rows: readonly Row<Line>[]): readonly Row<Line>[] {
+  const [first, second, ...below] = rows
+  if (first === undefined || second === undefined) return rows
+  const [short, long] = [first.cells, second.cells].sort((a, b) => a.length - b.length) as [readonly Cell[], readonly Cell[]]
+  const columns = placesIn(long, short)?.map((place) => at(long, place)) ?? []
+  const texts = [...long, ...short].map(({ text }) => text)
+  // Names below groups of columns are repeated.
+  const areGroups = new Set(second.cells.map(({ text }) => text)).size < second.cells.length
+  const areNames = texts.every((text) => !isNumber(text) || YEAR.test(text)) && !areGroups
+  if (short.length === long.length || columns.length === 0 || columns[0] === long[0] || !areNames) return rows
+  const whole = rowOf([...first.lines, ...second.lines])
+  const near = below.slice(0, MOST_WRAPPED).flatMap(({ cells }) => (cells.length > 1 ? cells : []))
+  const areNumbers = columns.every((column) => {
+    const values = near.filter((cell) => overlap(column, cell))
+    return values.length > 0 && values.every(({ text }) => isNumber(text))
+  })
+  return areNumbers || isBold(whole, below) ? [whole, ...below] : rows
 }
 
 /** Cells of a row, each with those of the other one below it. */
@@ -184,7 +216,7 @@ function tableOf<Line extends PrintedLine>([head, ...others]: readonly Row<Line>
     return inLines(all)
   const grid = rows.map(({ cells }, i) => columns.map((_, column) => ({ text: cells[places[i]?.indexOf(column) ?? -1]?.text ?? '' })))
   const isHead = isBold(head, rows) || names.slice(1).every(({ text }) => YEAR.test(text))
-  const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))])
+  const texts = rowTexts([{ isHead, cells: inGroups(names, above) }, ...grid.map((cells) => ({ isHead: false, cells }))], 'page')
   const isNamed = texts.length === rows.length
   // Without names, numbers in all columns but the first show that it is a table, or short cells of which most rows have all.
   const whole = rows.filter(({ cells }) => cells.length === names.length)
@@ -234,13 +266,13 @@ function isNext(cells: readonly Cell[], below: Row<unknown> | undefined): boolea
   return cells.length === 1 && names.length > 0 && names.every(({ text }) => !/\d/.test(text) || YEAR.test(text))
 }
 
-type Extent = Pick<Cell, 'left' | 'right'>
+export type Extent = Pick<Cell, 'left' | 'right'>
 
-function areApart(extents: readonly Extent[]): boolean {
+export function areApart(extents: readonly Extent[]): boolean {
   return extents.every(({ left }, i) => left > (extents[i - 1]?.right ?? -Infinity))
 }
 
-function overlap(a: Extent, b: Extent): boolean {
+export function overlap(a: Extent, b: Extent): boolean {
   return a.left < b.right && a.right > b.left
 }
 

@@ -1,3 +1,5 @@
+import { at } from '../../../../base/at.ts'
+
 const LONGEST_NAME = 60
 /** A number, a date or an amount, with a short unit. */
 const NUMBER = /^[^\p{L}]*\d[^\p{L}]*(?:\p{L}{1,3}(?:\/\p{L}{1,3}[\d\u00b2\u00b3]?|\.)?)?$/u
@@ -27,17 +29,18 @@ export interface GridRow {
  * Rows of a table as texts: "column: value; column: value" below column names (several rows of names are joined: "Sales 2024"),
  * "name: value" after row names and in two columns, else the values alone. A first row that is not marked is taken as names only if it
  * differs from the rows below: in bold type, or above numbers. A row below names of groups has names too.
- * @param isSheet a spreadsheet: blank rows end a table
+ * The first row below names has those of columns without values too.
+ * @param kind a spreadsheet, in which blank rows end a table; or a page, which shows its names above the rows
  */
-export function rowTexts(grid: readonly GridRow[], isSheet = false): string[] {
-  if (!isSheet) return tableTexts(grid)
+export function rowTexts(grid: readonly GridRow[], kind?: 'sheet' | 'page'): string[] {
+  if (kind !== 'sheet') return tableTexts(grid, { isPage: kind === 'page' })
   const parts = sheetParts(grid)
   const first = parts.findIndex((part) => part.length > 1 && part.some(({ cells }) => cells.length > 2))
-  return parts.flatMap((part, i) => tableTexts(part, true, i === first))
+  return parts.flatMap((part, i) => tableTexts(part, { isSheet: true, isFirst: i === first }))
 }
 
-/** @param isFirst the first table of a sheet, which begins with names; further ones may continue it */
-function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false): string[] {
+/** @param kind.isFirst the first table of a sheet, which begins with names; further ones may continue it */
+function tableTexts(grid: readonly GridRow[], { isSheet = false, isFirst = false, isPage = false }): string[] {
   const width = grid.reduce((most, { cells }) => Math.max(most, cells.length), 0)
   const lastValues = grid.findLastIndex((row) => !isNames(row) && !isTitle(row, width) && !isEmpty(row))
   const first = grid.findIndex(({ cells }) => cells.filter(({ text, isRepeat }) => text !== '' && isRepeat !== true).length > 1)
@@ -46,22 +49,57 @@ function tableTexts(grid: readonly GridRow[], isSheet = false, isFirst = false):
   const used = Array.from({ length: width }, (_, i) => grid.some(({ cells }) => cells[i]?.text && cells[i].isRepeat !== true))
   const named = grid.filter(({ cells }) => cells[0]?.text)
   const areNumbers = used.map((_, i) => 2 * named.filter(({ cells }) => isNumber(cells[i]?.text)).length > named.length)
-  const lines: string[] = []
+  const rows: NamedRow[] = []
   let heads: GridRow[] = []
   let names: readonly string[] = []
   for (const [i, row] of grid.entries()) {
     // The name of the rows' names may be below the other names.
     const isCorner = row.isHead && heads.length > 0 && heads.every(({ cells }) => cells[0]?.text === '')
-    if (isTitle(row, width) && !isCorner) lines.push(row.cells[0]?.text ?? '')
+    if (isTitle(row, width) && !isCorner) rows.push(unnamed(row.cells[0]?.text ?? ''))
     else if (i < lastValues && (isNames(row) || (i >= first && i < first + unmarked))) heads.push(row)
     else if (i < lastValues && heads.length > 0 && continuesNames([...heads, row], grid.slice(i + 1))) heads.push(row)
     else {
       if (heads.length > 0) names = namesOf(heads, width)
       heads = []
-      lines.push(names.some((name) => name !== '') ? namedRow(row, names, areNumbers) : plainRow(row, width, used))
+      const isNamed = names.some((name) => name !== '')
+      rows.push(isNamed ? { names, parts: namedParts(row, names, areNumbers) } : unnamed(plainRow(row, width, used)))
     }
   }
-  return lines.filter((line) => line !== '')
+  return (isPage ? rows : withAllNames(rows)).map(({ parts }) => parts.map(textOfPart).join('; ')).filter((line) => line !== '')
+}
+
+/** A value of a row. */
+interface Part {
+  readonly column: number
+  /** Empty without one. */
+  readonly name: string
+  readonly text: string
+}
+
+interface NamedRow {
+  /** Of all columns. */
+  readonly names: readonly string[]
+  readonly parts: readonly Part[]
+}
+
+function unnamed(text: string): NamedRow {
+  return { names: [], parts: [{ column: 0, name: '', text }] }
+}
+
+function textOfPart({ name, text }: Part): string {
+  return name === '' ? text : `${name}: ${text}`.trimEnd()
+}
+
+/** Rows of which the first one below names has those of columns without values too: "Owner:". */
+function withAllNames(rows: readonly NamedRow[]): NamedRow[] {
+  const said = new Set(rows.flatMap(({ parts }) => parts.map(({ name }) => name)))
+  const filled = new Set(rows.flatMap(({ names, parts }) => (parts.length > 0 ? [names] : [])))
+  return rows.map(({ names, parts }) => {
+    if (parts.length === 0 && filled.has(names)) return { names, parts }
+    const unsaid = names.flatMap((name, column) => (name === '' || said.has(name) ? [] : [{ column, name, text: '' }]))
+    for (const { name } of unsaid) said.add(name)
+    return { names, parts: [...parts, ...unsaid].sort((a, b) => a.column - b.column) }
+  })
 }
 
 /** The tables of a sheet, which empty rows and columns separate, without the empty columns around each. */
@@ -203,17 +241,17 @@ function namesOf(heads: readonly GridRow[], width: number): string[] {
 }
 
 /** @param areNumbers columns of numbers: a text that begins a row in one is the label of a sum */
-function namedRow({ cells }: GridRow, names: readonly string[], areNumbers: readonly boolean[]): string {
+function namedParts({ cells }: GridRow, names: readonly string[], areNumbers: readonly boolean[]): Part[] {
   // Names that are printed again on a further page.
-  if (isSame(cells, names)) return ''
+  if (isSame(cells, names)) return []
   // The label of a sum below several columns is none of their values.
   const label = cells[1]?.isRepeat === true && names[0] !== names[1] ? cells.findIndex(({ isRepeat }, i) => i > 0 && isRepeat !== true) : 0
   const isOnce = ({ text, isRepeat }: GridCell, i: number): boolean =>
     text !== '' && (i < label ? i === 0 : isRepeat !== true || (names[i] !== '' && names[i] !== names[i - 1]))
   const [sum = 0, ...texts] = cells.flatMap(({ text }, i) => (text === '' || isNumber(text) ? [] : [i]))
   const isSum = areNumbers[sum] === true && texts.length === 0 && cells.findIndex(({ text }) => text !== '') === sum
-  const isNamed = (i: number): boolean => i >= label && names[i] !== undefined && names[i] !== '' && !(isSum && i === sum && i > 0)
-  return cells.flatMap((cell, i) => (isOnce(cell, i) ? [isNamed(i) ? `${names[i]}: ${cell.text}` : cell.text] : [])).join('; ')
+  const isNamed = (i: number): boolean => i >= label && !(isSum && i === sum && i > 0)
+  return cells.flatMap((cell, i) => (isOnce(cell, i) ? [{ column: i, name: isNamed(i) ? at(names, i) : '', text: cell.text }] : []))
 }
 
 /** A row without column names: each name in it begins a part. Empty cells between others keep their places, but in forms. @param used columns with text */

@@ -48,7 +48,7 @@ export function tableRows(table: Element, depth: number, cellText: (nodes: reado
   const grid = spread(rowsOf(table), ({ children }) => cellText(children, depth + 1))
   return {
     caption: caption === undefined ? '' : textOf(caption.children, depth + 1),
-    rows: rowTexts(grid, table.attribs['data-sheet'] !== undefined),
+    rows: rowTexts(grid, table.attribs['data-sheet'] === undefined ? undefined : 'sheet'),
   }
 }
 

@@ -65,7 +65,7 @@ export async function xlsxDocument(bytes: Uint8Array): Promise<BlockDocument> {
       await countUnread(zip, found.part, unread)
       if (unknown > 0)
         warnings.push(`Without stored values: ${counted(unknown, 'formula')} of the sheet ${JSON.stringify(name.slice(0, 100))}.`)
-      const texts = rowTexts(rows, true)
+      const texts = rowTexts(rows, 'sheet')
       if (texts.length > 0) blocks.push({ kind: 'heading', level: 2, text: inline(name) }, { kind: 'table', rows: texts })
     } else warnings.push(`Not read: the ${found?.type ?? 'missing sheet'} ${JSON.stringify(name.slice(0, 100))}.`)
   }

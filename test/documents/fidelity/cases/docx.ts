@@ -256,6 +256,11 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     says: 'Rent is ~~100 EUR~~ 120 EUR.',
     warnings: [/^Not read: deletions \(1\)\.$/],
   },
+  {
+    file: 'unused-names.docx',
+    content: docx(table([row(['Task', 'Owner', 'Hours'], '<w:tblHeader/>'), row(['Paint', '', '3']), row(['Saw', '', '4'])])),
+    says: 'Task: Paint; Owner:; Hours: 3 Task: Saw; Hours: 4',
+  },
   // A table in a cell is a value of its row; names of groups stand above names.
   {
     file: 'nested.docx',

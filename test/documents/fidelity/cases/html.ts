@@ -24,6 +24,16 @@ const MAIN_TEXT: readonly FidelityCase[] = [
     ),
     lines: ['Boat; Plan; Done', 'Raft; ; yes', 'Tug; no', '; no; yes', 'a1; b1', 'Boat: Raft', 'From: May', 'both; ; c', 'a; b; c'],
   },
+  // Names of columns without values are in the first row below them, once: also in groups, below a title, and where no row below has a text.
+  {
+    file: 'unused-names.html',
+    content: page(
+      `<table>${'<tr><th>Task</th><th>Owner</th><th>Hours</th><th>Sign</th></tr><tr><td>Paint</td><td></td><td>3</td><td></td></tr><tr><td>Saw</td><td></td><td>4</td></tr>'.repeat(2)}</table>` +
+        '<table><tr><th rowspan="2">Boat</th><th colspan="2">Money</th></tr><tr><th>out</th><th>in</th></tr><tr><td colspan="3">May</td></tr><tr><td>Raft</td><td></td><td>7</td></tr></table>' +
+        '<table><tr><th>Berth</th><th>Length</th></tr><tr><td></td><td></td></tr><tr><th>Crew</th><th>Pay</th></tr><tr><td>Ann</td><td></td></tr></table>',
+    ),
+    says: 'Task: Paint; Owner:; Hours: 3; Sign: Task: Saw; Hours: 4 Task: Paint; Hours: 3 Task: Saw; Hours: 4 May Boat: Raft; Money out:; Money in: 7 Berth:; Length: Crew: Ann; Pay:',
+  },
   // The only texts of a table are none of its columns' names: layouts, and empty forms.
   {
     file: 'unfilled.html',

@@ -234,6 +234,31 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
     says: 'It burns[1] 10^6 hours a day, see below. [1] Whale oil. 1. fill a) slowly Then: 2. light Kind: old; Hours: 7; Hours off: 7 Kind: old; Hours: 9; Hours off: 9 A lamp x^2 end',
     warnings: [/^Not read: deletions \(1\)\.$/, /^Not read: comments \(1\)\.$/, /^Not read: tables of contents \(1\)\.$/],
   },
+  // Names of columns without values.
+  {
+    file: 'unused-names.xlsx',
+    content: book({
+      Task: text('B1', 'Owner') + text('C1', 'Hours') + text('D1', 'Sign'),
+      Paint: '<c r="C2"><v>3</v></c>',
+      Saw: '<c r="C3"><v>4</v></c>',
+    }),
+    lines: ['Task: Paint; Owner:; Hours: 3; Sign:', 'Task: Saw; Hours: 4'],
+  },
+  {
+    file: 'unused-names.pptx',
+    content: slides(
+      `<p:graphicFrame><a:tbl><a:tblPr firstRow="1"/>${cells('Task', 'Owner', 'Hours')}${cells('Paint', '', '3')}${cells('Saw', '', '4')}</a:tbl></p:graphicFrame>`,
+    ),
+    says: 'Task: Paint; Owner:; Hours: 3 Task: Saw; Hours: 4',
+  },
+  {
+    file: 'unused-names.odt',
+    content: odf(
+      'text',
+      `<table:table><table:table-header-rows><table:table-row>${td('Task')}${td('Owner')}${td('Hours')}</table:table-row></table:table-header-rows><table:table-row>${td('Paint')}${td('')}${td('3')}</table:table-row></table:table>`,
+    ),
+    says: 'Task: Paint; Owner:; Hours: 3',
+  },
   // Fields of forms, as those of Word are stored.
   {
     file: 'form.odt',

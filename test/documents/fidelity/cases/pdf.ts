@@ -136,6 +136,77 @@ export const PDF_CASES: readonly FidelityCase[] = [
       'Name: Eva; Port: Bay',
     ],
   },
+  // Names on two lines, and dates that are divided: cells that are printed one by one, also in the middle of their row; rows of names; a larger text below.
+  {
+    file: 'divided-names.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt(
+            [50, 700, 'Paid'],
+            [50, 686, 'on'],
+            [150, 700, 'Details'],
+            [250, 700, 'Money'],
+            [250, 686, 'out'],
+            [330, 700, 'Money'],
+            [330, 686, 'in'],
+          ),
+          printedAt([50, 664, '2026-01-'], [50, 650, '02'], ...inRow(664, { 150: 'Rent', 250: '900' })),
+          printedAt([50, 628, '2026-01'], [50, 614, '-03'], ...inRow(621, { 150: 'Salary', 330: '2,500' })),
+          printedAt(...inRow(560, { 250: 'Fish', 330: 'Fish' }), ...inRow(542, { 50: 'Week', 150: 'Boat', 250: 'sold', 330: 'eaten' })),
+          printedAt(...inRow(520, { 50: 'First', 150: 'Raft', 250: '41' }), ...inRow(500, { 50: 'Second', 150: 'Tug', 330: '2' })),
+          printedAt(...inRow(450, { 50: 'Night', 150: 'Lamp', 250: 'Oil', 330: 'Oil' }), ...inRow(432, { 250: 'bought', 330: 'burnt' })),
+          printedAt(...inRow(410, { 50: 'Friday', 150: 'North', 330: '7' }), ...inRow(390, { 50: 'Sunday', 150: 'South', 250: '9' })),
+          printedAt([50, 373, 'The watch fills the lamps each night.']).replaceAll('12 Tf', '13 Tf'),
+        ].join('\n'),
+      }),
+    lines: [
+      'Paid on: 2026-01-02; Details: Rent; Money out: 900',
+      'Paid on: 2026-01-03; Details: Salary; Money in: 2,500',
+      'Week: First; Boat: Raft; Fish sold: 41',
+      'Week: Second; Boat: Tug; Fish eaten: 2',
+      'Night: Friday; Lamp: North; Oil burnt: 7',
+      'Night: Sunday; Lamp: South; Oil bought: 9',
+    ],
+  },
+  // Spreadsheets print wrapped cells after all others: at the top of their rows, and at the foot.
+  {
+    file: 'wrapped-sheet.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt(...inRow(700, { 50: 'Paid on', 250: 'Goods' }), ...inRow(670, { 150: 'Raft', 250: 'rope', 350: '900' })),
+          printedAt(...inRow(640, { 150: 'Tug', 350: '1,200' }), ...inRow(596, { 150: 'Barge', 250: 'coal', 350: '75' })),
+          printedAt(
+            [150, 700, 'Ship and'],
+            [150, 686, 'master'],
+            [350, 700, 'Money'],
+            [350, 686, 'out'],
+            [50, 670, '2026-01-'],
+            [50, 656, '02'],
+          ),
+          printedAt([50, 640, '2026-01-'], [50, 626, '03'], [250, 640, 'two anchors'], [250, 626, 'and a sail'], [250, 612, 'cloth']),
+          printedAt([50, 596, '2026-02-'], [50, 582, '14']),
+        ].join('\n'),
+      }),
+    lines: [
+      'Paid on: 2026-01-02; Ship and master: Raft; Goods: rope; Money out: 900',
+      'Paid on: 2026-01-03; Ship and master: Tug; Goods: two anchors and a sail cloth; Money out: 1,200',
+      'Paid on: 2026-02-14; Ship and master: Barge; Goods: coal; Money out: 75',
+    ],
+  },
+  {
+    file: 'low-sheet.pdf',
+    content: () =>
+      makePdfOf({
+        content: [
+          printedAt(...inRow(686, { 50: 'Task', 150: 'Owner', 350: 'Sign' }), ...inRow(656, { 50: 'Paint', 250: '3' })),
+          printedAt(...inRow(612, { 150: 'Bo', 250: '12' }), [250, 700, 'Hours'], [250, 686, 'spent']),
+          printedAt([50, 640, 'Tar the'], [50, 626, 'hull of'], [50, 612, 'the tug']),
+        ].join('\n'),
+      }),
+    lines: ['Task: Paint; Hours spent: 3', 'Task: Tar the hull of the tug; Owner: Bo; Hours spent: 12'],
+  },
   // Names of columns that each page repeats are no running head.
   {
     file: 'repeated-names.pdf',
@@ -1018,6 +1089,22 @@ export const PDF_CASES: readonly FidelityCase[] = [
     says: `${PROSE}.`,
     warnings: [/^2 of 3 pages have no text, and may be scanned \(2, 3\): set CEPE_OCR/],
   },
+  // Pages with numbers alone: all of them, and some.
+  {
+    file: 'only-numbers.pdf',
+    content: () => makePdf([['1'], ['2'], ['3'], ['4']]),
+    says: '1 2 3 4',
+    warnings: [],
+  },
+  {
+    file: 'some-numbers.pdf',
+    content: () => makePdf([[`${PROSE}.`, '1'], ['2'], ['3']]),
+    says: `${PROSE}.`,
+    warnings: [
+      /^3 lines are left out as running heads: "1", "2", "3"\.$/,
+      /^2 pages have running heads alone, and may be scanned \(2, 3\)\.$/,
+    ],
+  },
   // Forms show the values of their fields beside the labels.
   {
     file: 'form.pdf',
@@ -1030,7 +1117,7 @@ export const PDF_CASES: readonly FidelityCase[] = [
         objects: [
           widget('/FT /Tx /T (name) /V (Ann Berg)', 100, 697),
           widget('/FT /Btn /T (card) /V /Yes /AS /Yes /AP << /N << /Yes 16 0 R /Off 16 0 R >> >>', 50, 657).replace('150 671', '62 671'),
-          widget('/FT /Ch /T (city) /V (o) /Opt [[(o) (Oslo)] [(b) (Bergen)]]', 50, 610),
+          widget('/FT /Ch /Ff 131072 /T (city) /V (o) /Opt [[(o) (Oslo)] [(b) (Bergen)]]', 50, 610),
           '<< /Type /Annot /Subtype /FreeText /F 4 /Contents (Typed on it.) /DA (/F1 12 Tf) /Rect [50 580 200 594] >>',
           '<< /Type /Annot /Subtype /Text /F 4 /Contents (A remark) /Rect [50 700 90 712] >>',
           widget('/FT /Tx /T (hidden) /V (secret)', 50, 500).replace('/F 4', '/F 2'),
@@ -1039,7 +1126,24 @@ export const PDF_CASES: readonly FidelityCase[] = [
       }),
     says: 'Name: Ann Berg of the Mole [x] by card Oslo Typed on it. End.',
     lacks: ['secret'],
-    warnings: [/^Not read: comments \(1\)\.$/],
+    warnings: [/^Not read: comments \(1\)\.$/, /^Not read: options that are not chosen \(1\)\.$/],
+  },
+  // A list shows all of its options, a closed one the chosen.
+  {
+    file: 'options.pdf',
+    content: () =>
+      makePdfOf({
+        content: printedAt([50, 700, 'Goods:'], [50, 660, 'Port:'], [50, 620, 'Ship:']),
+        page: '/Annots [10 0 R 11 0 R 12 0 R]',
+        catalog: '/AcroForm << /Fields [10 0 R 11 0 R 12 0 R] >>',
+        objects: [
+          widget('/FT /Ch /T (goods) /V [(t) (o)] /Opt [[(r) (Rope)] [(t) (Tar)] [(o) (Oil)]]', 100, 697),
+          widget('/FT /Ch /Ff 131072 /T (port) /V (Moss) /Opt [( ) (Oslo) (Moss) (Bergen)]', 100, 657),
+          widget('/FT /Ch /T (ship) /Opt [(Raft) (Tug)]', 100, 617),
+        ],
+      }),
+    says: 'Goods: [ ] Rope, [x] Tar, [x] Oil Port: Moss Ship: [ ] Raft, [ ] Tug',
+    warnings: [/^Not read: options that are not chosen \(2\)\.$/],
   },
   {
     file: 'attached.pdf',

@@ -423,6 +423,40 @@ export const TEXT_KINDS: readonly FidelityCase[] = [
     content: 'Area\n====\n\nIt is\n\n.. math:: A = b^2\n\nand\n\n.. math::\n\n   c = 7\n\nwide.\n',
     says: 'It is A = b^2 and c = 7 wide.',
   },
+  // Names of columns without values.
+  {
+    file: 'unused-names.md',
+    content: '| Task | Owner | Hours |\n|---|---|---|\n| Paint | | 3 |\n| Saw | | 4 |\n',
+    says: 'Task: Paint; Owner:; Hours: 3 Task: Saw; Hours: 4',
+  },
+  {
+    file: 'unused-names.rst',
+    content:
+      '===== ===== =====\nTask  Owner Hours\n===== ===== =====\nPaint       3\nSaw         4\n===== ===== =====\n\n' +
+      '.. list-table::\n   :header-rows: 1\n\n   * - Boat\n     - Berth\n     - Fee\n   * - Raft\n     -\n     - 7\n',
+    says: 'Task: Paint; Owner:; Hours: 3 Task: Saw; Hours: 4 Boat: Raft; Berth:; Fee: 7',
+  },
+  {
+    file: 'unused-names.adoc',
+    content: '== Work\n\n[options="header"]\n|===\n|Task |Owner |Hours\n|Paint | |3\n|===\n',
+    lines: ['Task: Paint; Owner:; Hours: 3'],
+  },
+  {
+    file: 'unused-names.org',
+    content: '* Work\n| Task | Owner | Hours |\n|---+---+---|\n| Paint | | 3 |\n',
+    lines: ['Task: Paint; Owner:; Hours: 3'],
+  },
+  {
+    file: 'unused-names.tex',
+    content: '\\begin{tabular}{lll}Task & Owner & Hours \\\\ \\hline Paint & & 3 \\\\ \\end{tabular}',
+    lines: ['Task: Paint; Owner:; Hours: 3'],
+  },
+  {
+    file: 'unused-names.txt',
+    content:
+      '+-------+-------+-------+\n| Task  | Owner | Hours |\n+-------+-------+-------+\n| Paint |       | 3     |\n+-------+-------+-------+\n',
+    says: 'Task: Paint; Owner:; Hours: 3',
+  },
   {
     file: 'quoted.adoc',
     content:
