@@ -23,6 +23,8 @@ interface Run {
 interface Formed {
   readonly inWords: Answer
   readonly written: WrittenAnswer
+  /** Whether the passage names no such value in words. */
+  readonly isGuess?: boolean
 }
 
 /**
@@ -79,7 +81,7 @@ async function sampled({ model, read, yieldPoint }: Run, { answer, asked, whole 
 /**
  * An answer in the form of a grammar. An only value is what the answer in words determines, and else decoded. Each of several is read from the
  * passage of the answer by its own question; where the answer determines it, too, the surer reading is taken. The form is as likely as its
- * values.
+ * values together, and as each that is guessed.
  */
 async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed> {
   const { read } = run
@@ -111,8 +113,10 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   }
   const [only = { inWords: answer }, ...others] = formed
   if (others.length === 0) return { inWords: only.inWords, written }
-  const logprobs = formed.flatMap(({ inWords }) => inWords.logprobs)
-  return { inWords: confidence(logprobs) < confidence(answer.logprobs) ? { ...answer, logprobs } : answer, written }
+  const together = { ...answer, logprobs: formed.flatMap(({ inWords }) => inWords.logprobs) }
+  const guesses = formed.flatMap(({ inWords, isGuess }) => (isGuess ? { ...answer, logprobs: inWords.logprobs } : []))
+  const inWords = [answer, together, ...guesses].reduce((a, b) => (confidence(b.logprobs) < confidence(a.logprobs) ? b : a))
+  return { inWords, written }
 }
 
 /** Reads a value where the answer was read. A passage that was read alone is what its question is about. */
@@ -138,7 +142,7 @@ async function formOf({ model, read, yieldPoint }: Run, value: Value, { answer, 
   )
   // A number is as likely as all its digits together: after an unlikely one others, such as zeros, are likely.
   const scored = value.kind === 'choice' ? decoded : { ...decoded, logprobs: [sum(decoded.logprobs)] }
-  return { inWords: scored, written: framed(decoded, words.json(decoded.text)) }
+  return { inWords: scored, written: framed(decoded, words.json(decoded.text)), isGuess: true }
 }
 
 /** @param text JSON of a value; a number or choice that stands for the answer has ended there */
