@@ -141,6 +141,24 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
   const response_format = { type: 'json_schema' as const, json_schema: { name: 'place', schema } }
   const formed = await client.chat.completions.create({ model: 'cepe', messages, response_format })
   t.match(formed.choices[0]?.message.content, '{"place":"Rotterdam"}')
+  const pump = {
+    name: { type: 'string' },
+    weight: { type: 'number' },
+    year: { type: 'integer' },
+    technician: { type: 'string', description: 'Who changes the filters?' },
+    price: { type: ['number', 'null'] },
+  }
+  const values = { name: 'pump', schema: { type: 'object', properties: pump, required: Object.keys(pump), additionalProperties: false } }
+  const filled = await client.chat.completions.create({
+    model: 'cepe',
+    messages: [{ role: 'user', content: 'When was the Marlow pump introduced?' }],
+    response_format: { type: 'json_schema', json_schema: values },
+  })
+  t.match(
+    JSON.parse(filled.choices[0]?.message.content ?? 'null'),
+    { name: /Marlow/, weight: 14, year: 2019, technician: /Ruth Okafor/, price: null },
+    'each value is read by its own question',
+  )
   // Small talk, and questions that no corpus of this kind answers.
   const unanswerable40 = (await readFile(fileUrl('test/fixtures/clients/unanswerable.txt'), 'utf8')).trim().split('\n')
   t.equal(unanswerable40.length, 40)
