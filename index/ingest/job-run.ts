@@ -1,7 +1,8 @@
 /** What building a table and adding to one have in common. */
 import { at, sum } from '../../base/at.ts'
 import type { Embed, EmbeddingModel, TableLocation } from '../contract.ts'
-import { buildIndexes, SEARCH_POLICY, type SearchPolicy } from '../search/ann.ts'
+import { buildIndexes } from '../search/ann.ts'
+import { SEARCH_POLICY, type SearchPolicy } from '../search/update-indexes.ts'
 import { measureDenseWeight } from '../search/hybrid-weight.ts'
 import { Stages, type Stage } from '../stages.ts'
 import type { Connection, Table } from '../table/lance.ts'

@@ -1,5 +1,5 @@
-import { KEEP_MS, mergeSegments, MOST_SEGMENTS } from '../compaction/compact.ts'
-import { updateIndexes } from './update-indexes.ts'
+import { mergeSegments, MOST_SEGMENTS } from '../compaction/compact.ts'
+import { SEARCH_POLICY, type SearchPolicy, updateIndexes } from './update-indexes.ts'
 import { vectorIndexConfig, writing, type Table } from '../table/lance.ts'
 import type { Embed } from '../contract.ts'
 import { agreementWith } from '../table/sample.ts'
@@ -7,22 +7,6 @@ import { readMetadata, writeAnn, writePartitions, type AnnSettings } from '../ta
 import { takeProbes } from './recall.ts'
 import { Stages } from '../stages.ts'
 import { tune } from './tune.ts'
-
-/** When to build a vector index, and the recall it must reach. */
-export interface SearchPolicy {
-  /** Rows below which every vector is compared: exact, and fast enough (docs/benchmarks.md). */
-  readonly exactBelow: number
-  /** Minimum recall@10 against exact search; an index below it is not used. */
-  readonly minRecall: number
-  /** Passages whose sentences or vectors are queries for measuring recall: 64 distinguish 0.97 from 0.95. They share one scan of the table. */
-  readonly sample: number
-  /** Retention of replaced files, in milliseconds. */
-  readonly keepMs?: number
-  /** Called with work left to later jobs. */
-  readonly onWarning?: (message: string) => void
-}
-
-export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.97, sample: 64, keepMs: KEEP_MS }
 
 /**
  * Rows per partition. LanceDB prefers this size for this index type: when rows are added or files compacted, it merges partitions of less
@@ -61,8 +45,7 @@ export async function buildIndexes(
 ): Promise<AnnSettings | undefined> {
   const rows = await table.countRows()
   const { ann: known, partitions: built } = await readMetadata(table)
-  const { keepMs = KEEP_MS, onWarning } = policy
-  await updateIndexes(table, { rows, large: rows >= policy.exactBelow, keepMs, stages, onWarning })
+  await updateIndexes(table, rows, policy, stages)
   if (rows < policy.exactBelow) {
     if (known !== undefined) await writing(table, () => writeAnn(table, undefined))
     return undefined
@@ -86,7 +69,7 @@ export async function buildIndexes(
   if (ann !== undefined) await writing(table, () => writeAnn(table, ann))
   const probes = best.questionRecall === undefined ? '' : ' (for sentences of passages as questions)'
   if (chosen === undefined)
-    onWarning?.(
+    policy.onWarning?.(
       `The vector index of ${table.storedAs} reaches recall@10 ${best.recall.toFixed(3)} of the required ${policy.minRecall}${probes}, at nprobes ${best.nprobes} of ${best.partitions} and refine ${best.refine}: ` +
         `${ann === undefined ? 'it is not used, and searches compare every vector, which takes longer' : 'searches use it with these settings'}. ` +
         `Lower CEPE_MIN_RECALL, or set CEPE_EXACT_BELOW above ${rows}. Many equal vectors point to a wrong embedding model.`,

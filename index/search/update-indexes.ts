@@ -1,4 +1,4 @@
-import { cleanTable, orLater } from '../compaction/compact.ts'
+import { cleanTable, KEEP_MS, orLater } from '../compaction/compact.ts'
 import { FILTER_COLUMNS } from './filter.ts'
 import { LABELS_COLUMN } from '../table/metadata-columns.ts'
 import { Index, writing, type Table } from '../table/lance.ts'
@@ -15,23 +15,31 @@ const MAX_UPDATE_ROWS = 20_000
 const SAMPLE = 4096
 const FEW = 1000
 
-interface UpdateIndexesOptions {
-  readonly rows: number
-  /** True if the table is large enough for indexes of filter columns. */
-  readonly large: boolean
-  /** Retention of replaced files. */
-  readonly keepMs: number
-  readonly onWarning?: ((message: string) => void) | undefined
-  readonly stages?: Stages
+/** When to build a vector index, and the recall it must reach. */
+export interface SearchPolicy {
+  /** Rows below which every vector is compared: exact, and fast enough (docs/benchmarks.md). */
+  readonly exactBelow: number
+  /** Minimum recall@10 against exact search; an index below it is not used. */
+  readonly minRecall: number
+  /** Passages whose sentences or vectors are queries for measuring recall: 64 distinguish 0.97 from 0.95. They share one scan of the table. */
+  readonly sample: number
+  /** Retention of replaced files, in milliseconds. Default: that of a compaction. */
+  readonly keepMs?: number
+  /** Called with work left to later jobs. */
+  readonly onWarning?: (message: string) => void
 }
 
+export const SEARCH_POLICY: SearchPolicy = { exactBelow: 50_000, minRecall: 0.97, sample: 64 }
+
 /**
- * Creates text and id indexes, and for a large table those of filter columns. An index that covers less than half of the rows is rebuilt,
+ * Creates text and id indexes, and from `exactBelow` rows on those of filter columns. An index that covers less than half of the rows is rebuilt,
  * which reads one column; smaller additions are added to all indexes, which also compacts the table.
  */
 export async function updateIndexes(
   table: Table,
-  { rows, large, keepMs, onWarning = () => undefined, stages = new Stages() }: UpdateIndexesOptions,
+  rows: number,
+  { exactBelow, keepMs = KEEP_MS, onWarning = () => undefined }: Omit<SearchPolicy, 'minRecall' | 'sample'>,
+  stages = new Stages(),
 ): Promise<void> {
   const left = new Map((await table.listIndices()).map(({ name, numUnindexedRows }) => [name, numUnindexedRows ?? rows]))
   const outdated = (name: string): boolean => (left.get(name) ?? rows) * 2 > rows
@@ -48,7 +56,7 @@ export async function updateIndexes(
   })
   await stages.estimated('indexing ids and filters', rows, async () => {
     await made(indexName('id'), () => table.createIndex('id', { config: Index.btree() }))
-    if (!large) return
+    if (rows < exactBelow) return
     for (const column of FILTER_COLUMNS) {
       // Titles also have a text index, under the column's own name.
       const name = `${column}_filter`

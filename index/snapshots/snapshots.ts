@@ -12,9 +12,9 @@ import { connectLance } from '../table/lance.ts'
 import { withLock, withWriterLock } from '../writers/locks.ts'
 import { readMetadata } from '../table/metadata.ts'
 import { pinForReading } from '../versions/read-pins.ts'
-import { damage, requireWhole, snapshotNames } from '../versions/recover.ts'
+import { requireWhole, snapshotNames } from '../versions/recover.ts'
 import { cloneTable, type ReplaceOptions, replaceWith } from './replace.ts'
-import { type CheckedFiles, checkFiles, countedRows } from './verify.ts'
+import { countedRows, requireUnchanged } from './verify.ts'
 
 const WAIT_MS = 60_000
 
@@ -89,20 +89,9 @@ export function restoreSnapshot(name: string, options: ReplaceOptions): Promise<
   return withSnapshot(name, options, async (snapshot) => {
     await recorded(name, options)
     const stored = tableFolder(snapshot, SNAPSHOT_TABLE)
-    const checked: CheckedFiles = new Map()
-    const [first] = (await checkFiles(stored, checked)).damaged
-    if (first !== undefined) throw damage(`the snapshot "${name}"`, first, await lastSoundSnapshot(options, checked), options.table)
+    await requireUnchanged(stored, `the snapshot "${name}"`, options)
     return replaceWith((folder) => cloneTable(stored, folder), options)
   })
-}
-
-/** The newest snapshot with unchanged files; undefined if there is none. @param checked files read before */
-async function lastSoundSnapshot(options: TableLocation, checked: CheckedFiles): Promise<string | undefined> {
-  for (const name of await snapshotNames(options)) {
-    const { damaged } = await checkFiles(tableFolder(snapshotFolder(options, name), SNAPSHOT_TABLE), checked)
-    if (damaged.length === 0) return name
-  }
-  return undefined
 }
 
 /**
@@ -117,10 +106,7 @@ export async function verifyIndex(options: TableLocation, onBytes?: (done: numbe
   const folder = tableFolder(dir, storedAs)
   await using _pin = await pinForReading({ dir, storedAs })
   using connection = await connectLance(dir, 0)
-  const checked: CheckedFiles = new Map()
-  const { sound, bytes, unknown, damaged } = await checkFiles(folder, checked, onBytes)
-  const [first] = damaged
-  if (first !== undefined) throw damage(`the table "${table}"`, first, await lastSoundSnapshot(options, checked), table)
+  const { sound, bytes, unknown } = await requireUnchanged(folder, `the table "${table}"`, options, onBytes)
   const passages = await countedRows(await connection.openTable(storedAs))
   const checksums = new Checksums(folder)
   const isRecorded = !readOnly && (await checksums.add(unknown))

@@ -2,16 +2,32 @@ import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { invalidIndex } from '../../base/errors.ts'
 import { sha256OfFile } from '../../base/files.ts'
+import type { TableLocation } from '../contract.ts'
 import { IdSet } from '../id-set.ts'
 import { storeOf } from '../store/store-of.ts'
 import { readChecksums } from '../table/checksums.ts'
 import type { Table } from '../table/lance.ts'
 import { newestVersion } from '../table/manifest.ts'
 import { stringsIn } from '../table/rows.ts'
-import { CHANGED, type Damage, LOST } from '../versions/recover.ts'
+import { CHANGED, damage, type Damage, LOST, soundSnapshot } from '../versions/recover.ts'
 
 /** SHA-256 of files by device and inode: tables share files with snapshots, and each is read once. */
-export type CheckedFiles = Map<string, string>
+type CheckedFiles = Map<string, string>
+type OnBytes = (done: number, total: number) => void
+
+/**
+ * As `checkFiles`, of a table that must have no damaged file.
+ * @param what the table or snapshot, for the message
+ * @throws index_invalid naming the damage and the last intact snapshot of the location
+ */
+export async function requireUnchanged(folder: string, what: string, location: TableLocation, onBytes?: OnBytes) {
+  const checked: CheckedFiles = new Map()
+  const { damaged, ...found } = await checkFiles(folder, checked, onBytes)
+  const [first] = damaged
+  if (first === undefined) return found
+  const snapshot = await soundSnapshot(location, async (stored) => (await checkFiles(stored, checked)).damaged)
+  throw damage(what, first, snapshot, location.table)
+}
 
 /**
  * Reads every file that the newest version of a stored table needs and compares it with its checksum. A table in an object store has none:
@@ -19,7 +35,7 @@ export type CheckedFiles = Map<string, string>
  * @param onBytes called with the bytes read and the total
  * @returns `sound`: number of unchanged files; `unknown`: files without a checksum, because a killed process wrote them
  */
-export async function checkFiles(folder: string, checked: CheckedFiles, onBytes?: (done: number, total: number) => void) {
+async function checkFiles(folder: string, checked: CheckedFiles, onBytes?: OnBytes) {
   const damaged: Damage[] = []
   const unknown: string[] = []
   let [sound, bytes] = [0, 0]

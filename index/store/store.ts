@@ -79,8 +79,6 @@ export interface Values {
   remove(path: string): Promise<void>
   /** Milliseconds since the last change of the value; Infinity if there is none. */
   age(path: string): Promise<number>
-  /** Changes whenever the value does. */
-  stamp(path: string): Promise<string>
 }
 
 export interface LockOptions {

@@ -186,7 +186,7 @@ export function aliasAge(location: TableLocation): Promise<number> {
   return storeOf(location.dir).values.age(aliasPath(location))
 }
 
-/** Changes whenever the alias points at another stored table. */
-export function aliasStamp(location: TableLocation): Promise<string> {
-  return storeOf(location.dir).values.stamp(aliasPath(location))
+/** Changes whenever the alias points at another stored table, is removed or damaged. */
+export async function aliasStamp(location: TableLocation): Promise<string> {
+  return String(await aliasValue(location))
 }

@@ -108,7 +108,7 @@ interface Incompatible {
  * previous one serves until its files are gone.
  */
 export class LiveTable {
-  #held: { readonly live: Live; readonly stamp: string } | undefined
+  #held: Live | undefined
   /** Why the table cannot be used, by the last completed check. */
   #verdict: Incompatible | undefined
   /** How much tables of another build of a model differ from it. */
@@ -131,7 +131,7 @@ export class LiveTable {
 
   /** The live table; undefined if there is none yet. @throws index_invalid if model or schema are incompatible */
   async find(): Promise<Live | undefined> {
-    const held = this.#held?.live
+    const held = this.#held
     if (held === undefined || this.#verdict !== undefined) return this.refresh()
     if (performance.now() - this.#checkedAt >= this.options.consistencyMs) this.#look()
     return held
@@ -151,7 +151,7 @@ export class LiveTable {
 
   /** Why the newest table is not used; undefined if it is. */
   behind(): CodedError | undefined {
-    return this.#held !== undefined && this.#verdict?.storedAs !== this.#held.live.table.storedAs ? this.#verdict?.error : undefined
+    return this.#held !== undefined && this.#verdict?.storedAs !== this.#held.table.storedAs ? this.#verdict?.error : undefined
   }
 
   /**
@@ -175,7 +175,7 @@ export class LiveTable {
   }
 
   /** Maps an error of an operation on the table to its cause. @param storedAs the table that was read */
-  async explained(error: unknown, storedAs = this.#held?.live.table.storedAs): Promise<Error> {
+  async explained(error: unknown, storedAs = this.#held?.table.storedAs): Promise<Error> {
     const { dir, removed } = this.options
     const isKnown = error instanceof CodedError
     if (isKnown && (removed === undefined || !['index_missing', 'index_invalid'].includes(error.code))) return error
@@ -195,7 +195,7 @@ export class LiveTable {
   /** The table to read. @throws index_missing if there is none yet; index_invalid if it is incompatible and there is no previous one */
   async get(): Promise<Live> {
     // The watch keeps checking.
-    if (this.#held !== undefined && this.behind() !== undefined) return this.#held.live
+    if (this.#held !== undefined && this.behind() !== undefined) return this.#held
     const live = await this.find()
     if (live === undefined) throw await missingTable(this.options)
     return live
@@ -234,7 +234,7 @@ export class LiveTable {
   /** The table that the alias points at now. */
   async #newest(): Promise<Live> {
     const storedAs = await readAlias(this.options)
-    const held = this.#verdict === undefined ? this.#held?.live : undefined
+    const held = this.#verdict === undefined ? this.#held : undefined
     const live = held !== undefined && storedAs === held.table.storedAs ? held : await this.refresh()
     if (live === undefined) throw await missingTable(this.options)
     return live
@@ -302,7 +302,7 @@ export class LiveTable {
   async #check(): Promise<Live | undefined> {
     const began = performance.now()
     const stamp = await aliasStamp(this.options)
-    const { live } = this.#held?.stamp === stamp ? this.#held : {}
+    const live = this.#held?.table.storedAs === stamp ? this.#held : undefined
     const found = await (live === undefined ? this.#open() : this.#checkCompatible(live.table, live.sync)).catch(async (error: unknown) => {
       // Views may be read after the table of a removed collection was closed.
       throw !this.connection.isOpen() || (await aliasStamp(this.options)) !== stamp ? replaced() : error
@@ -311,7 +311,7 @@ export class LiveTable {
       this.#verdict = found
       throw found.error
     }
-    this.#held = found === undefined ? undefined : { stamp, live: found }
+    this.#held = found
     this.#verdict = undefined
     this.#checkedAt = began
     this.#keepWatch()
@@ -363,7 +363,7 @@ export class LiveTable {
     const { onWarning, readOnly } = this.options
     const storedAs = await readAlias(this.options)
     if (storedAs === undefined) return undefined
-    const opened = [this.#held?.live, this.#verdict?.texts].find((one) => one?.table.storedAs === storedAs)
+    const opened = [this.#held, this.#verdict?.texts].find((one) => one?.table.storedAs === storedAs)
     const table = opened?.table ?? (await openStored(this.connection, storedAs, { onWarning: readOnly ? undefined : onWarning }))
     const found = await this.#checkCompatible(table, opened?.sync)
     if (opened !== undefined) return found

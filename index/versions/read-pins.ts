@@ -1,4 +1,3 @@
-import { keptOrMade } from '../../base/at.ts'
 import { storeOf, within } from '../store/store-of.ts'
 import { tableOf } from './alias.ts'
 import type { Table } from '../table/lance.ts'
@@ -8,12 +7,8 @@ const STALE_READ_MS = 10_000
 
 type Stored = Pick<Table, 'dir' | 'storedAs'>
 
-/** Start times of long reads of this process, by stored table. */
-const ownPins = new Map<string, Set<{ readonly at: number }>>()
-
-function keyOf({ dir, storedAs }: Stored): string {
-  return `${dir}\n${storedAs}`
-}
+/** Long reads of this process, with their start times. */
+const ownPins = new Set<Stored & { readonly at: number }>()
 
 function folderOf({ dir, storedAs }: Stored): string {
   return within(dir, `${tableOf(storedAs)}.readings`)
@@ -23,25 +18,23 @@ function folderOf({ dir, storedAs }: Stored): string {
  * Pins the table's present files for a long read: no process removes them until the pin is disposed of or this process has ended.
  * In an object store, or in a folder without write permission, only this process honours it.
  */
-export async function pinForReading(table: Stored): Promise<AsyncDisposable> {
-  const key = keyOf(table)
-  const mine = { at: Date.now() - STALE_READ_MS }
-  const all = keptOrMade(ownPins, key, () => new Set()).add(mine)
-  const release = await storeOf(table.dir).marks.put(folderOf(table), `${table.storedAs}~${mine.at}`)
+export async function pinForReading({ dir, storedAs }: Stored): Promise<AsyncDisposable> {
+  const mine = { dir, storedAs, at: Date.now() - STALE_READ_MS }
+  ownPins.add(mine)
+  const release = await storeOf(dir).marks.put(folderOf(mine), `${storedAs}~${mine.at}`)
   return {
     [Symbol.asyncDispose]: async () => {
-      all.delete(mine)
-      if (all.size === 0 && ownPins.get(key) === all) ownPins.delete(key)
+      ownPins.delete(mine)
       await release()
     },
   }
 }
 
 /** Start times of the long reads of a stored table, of all processes. */
-async function readPins(table: Stored): Promise<number[]> {
-  const own = [...(ownPins.get(keyOf(table)) ?? [])].map(({ at }) => at)
-  const found = (await storeOf(table.dir).marks.list(folderOf(table))).map((name) => name.split('~'))
-  return [...own, ...found.flatMap(([storedAs, at]) => (storedAs === table.storedAs ? [Number(at)] : []))]
+async function readPins({ dir, storedAs }: Stored): Promise<number[]> {
+  const own = [...ownPins].filter((pin) => pin.dir === dir && pin.storedAs === storedAs).map(({ at }) => at)
+  const found = (await storeOf(dir).marks.list(folderOf({ dir, storedAs }))).map((name) => name.split('~'))
+  return [...own, ...found.flatMap(([pinned, at]) => (pinned === storedAs ? [Number(at)] : []))]
 }
 
 /** True while any process has a long read of a stored table. */

@@ -140,7 +140,7 @@ export async function requireWhole(dir: string, storedAs: string): Promise<void>
 
 async function damageTo(dir: string, storedAs: string, file: string): Promise<CodedError> {
   const table = tableOf(storedAs)
-  const snapshot = await wholeSnapshot({ dir, table })
+  const snapshot = await soundSnapshot({ dir, table })
   // Maybe not the table, but the alias is damaged.
   const what =
     file === VERSIONS
@@ -180,13 +180,14 @@ export async function snapshotNames(location: TableLocation): Promise<string[]> 
   return complete.sort((a, b) => (a.age < b.age ? -1 : 1)).map(({ name }) => name)
 }
 
-/** The newest snapshot of a table of which no file is missing or incomplete. */
-async function wholeSnapshot(location: TableLocation): Promise<string | undefined> {
+/** The newest snapshot of a table without broken files. @param brokenIn finds them in the folder of its table. Default: by size and ending */
+export async function soundSnapshot(
+  location: TableLocation,
+  brokenIn = async (stored: string): Promise<readonly unknown[]> => (await newestVersion(stored, await readChecksums(stored))).broken,
+): Promise<string | undefined> {
   const folder = snapshotsFolder(location)
-  for (const name of await snapshotNames(location)) {
-    const stored = tableFolder(within(folder, name), SNAPSHOT_TABLE)
-    if ((await newestVersion(stored, await readChecksums(stored))).broken.length === 0) return name
-  }
+  for (const name of await snapshotNames(location))
+    if ((await brokenIn(tableFolder(within(folder, name), SNAPSHOT_TABLE))).length === 0) return name
   return undefined
 }
 

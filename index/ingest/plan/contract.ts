@@ -42,18 +42,14 @@ export const PlanSchema = Type.Object({
 export type Plan = Static<typeof PlanSchema>
 
 /** Progress of a job, for progress bars and the admin route. */
-export interface Counters {
-  /** Lines read, rejected ones included. */
-  read: number
-  rejected: number
-  /** Passages in the plan; 0 while planning. */
-  accepted: number
-  /** Passages embedded by this job. */
-  embedded: number
-  /** Unchanged passages of the table, not embedded again. */
-  skipped: number
-  /** Passages in durable shards, unchanged ones included. */
-  committed: number
-}
+export const CountersSchema = Type.Object({
+  read: Type.Integer({ description: 'Lines read, rejected ones included, without header and blank lines; files for documents.' }),
+  rejected: Type.Integer({ description: 'Rejected lines or skipped files; reasons are in the report.' }),
+  accepted: Type.Integer({ description: 'Passages to index; 0 until planning ends.' }),
+  embedded: Type.Integer({ description: 'Passages embedded by or for this job.' }),
+  skipped: Type.Integer({ description: 'Unchanged passages, not embedded again.' }),
+  committed: Type.Integer({ description: 'Passages durably stored, skipped ones included.' }),
+})
+export type Counters = Static<typeof CountersSchema>
 
 export type Phase = 'planning' | 'indexing' | 'verifying'

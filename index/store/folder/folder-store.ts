@@ -95,11 +95,6 @@ const folderValues: Values = {
 
   remove: (path) => rm(path, { force: true }),
   age: (path) => folderFiles.age(path),
-
-  async stamp(path) {
-    const status = await orAbsent(stat(path))
-    return status === undefined ? 'none' : `${status.ino} ${status.mtimeMs} ${status.size}`
-  },
 }
 
 const SUFFIX = '.jsonl'

@@ -90,11 +90,6 @@ const objectValues: Values = {
     const { since } = await readStamped(address)
     return since === undefined ? Infinity : ageOf(Date.parse(since))
   },
-
-  async stamp(address) {
-    const value = await read(address)
-    return value === undefined ? 'none' : JSON.stringify(value)
-  },
 }
 
 /** Maximum clock difference between a store and this machine. */

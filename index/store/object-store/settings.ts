@@ -23,7 +23,7 @@ export function bucketAndKey(address: string): { readonly Bucket: string; readon
 }
 
 /** Reads the store's settings from the usual S3 variables. @throws config_invalid without a region, or with an invalid endpoint */
-export function storeSettingsOf(env: Readonly<Record<string, string | undefined>>): StoreSettings {
+export function storeSettingsOf(env: Readonly<Record<string, string | undefined>>) {
   const endpoint = env['AWS_ENDPOINT_URL_S3'] || env['AWS_ENDPOINT_URL'] || env['AWS_ENDPOINT'] || undefined
   const region = env['AWS_REGION'] || env['AWS_DEFAULT_REGION'] || (endpoint === undefined ? undefined : 'us-east-1')
   const { AWS_ALLOW_HTTP: http = '' } = env
@@ -40,20 +40,16 @@ export function storeSettingsOf(env: Readonly<Record<string, string | undefined>
   return {
     ...(endpoint !== undefined && { endpoint: endpoint.replace(/\/+$/, '') }),
     region,
+    /** Allows unencrypted connections to the endpoint. */
     allowHttp,
     ...(accessKeyId && secretAccessKey && { credentials: { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) } }),
   }
 }
 
 /** Settings of the object store. Absent values are resolved by the client libraries: roles of machines, pods and tasks. */
-interface StoreSettings {
-  readonly endpoint?: string
-  readonly region?: string
-  /** Allow unencrypted connections to the endpoint. */
-  readonly allowHttp?: boolean
+interface StoreSettings extends Partial<ReturnType<typeof storeSettingsOf>> {
   /** Longest wait for the first byte of a response, in milliseconds. */
   readonly answerMs?: number
-  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string; readonly sessionToken?: string }
 }
 
 /** Longest wait for a connection or for the first byte. */

@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { optionalBoolean, optionalEnum, optionalInteger, optionalName, optionalNumber, optionalOrNull, orNull } from '../../text/fields.ts'
 import { conflict } from '../../../base/errors.ts'
+import { CountersSchema } from '../../../index/ingest/plan/contract.ts'
 import { STAGES } from '../../../index/stages.ts'
 import { MADE_IDS } from '../../../index/read/column-map.ts'
 import { FILE_PROBLEMS, FORMATS, SPLIT_WORDS } from '../../../index/read/contract.ts'
@@ -81,15 +82,6 @@ const RejectSchema = Type.Object({
   lines: Type.Optional(Type.Integer()),
   reason: Type.String(),
   detail: Type.String(),
-})
-
-const CountersSchema = Type.Object({
-  read: Type.Integer({ description: 'Lines read, rejected ones included, without header and blank lines; files for documents.' }),
-  rejected: Type.Integer({ description: 'Rejected lines or skipped files; reasons are in the report.' }),
-  accepted: Type.Integer({ description: 'Passages to index; 0 until planning ends.' }),
-  embedded: Type.Integer({ description: 'Passages embedded by or for this job.' }),
-  skipped: Type.Integer({ description: 'Unchanged passages, not embedded again.' }),
-  committed: Type.Integer({ description: 'Passages durably stored, skipped ones included.' }),
 })
 
 const FilesSchema = Type.Object({

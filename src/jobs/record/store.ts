@@ -57,29 +57,20 @@ export class JobStore {
 
   /** All jobs whose record can be read, oldest first. */
   async list(): Promise<Job[]> {
-    const jobs: Job[] = []
-    for (const id of await this.#ids()) {
-      const job = await this.#read(id)
-      if (typeof job === 'object') jobs.push(job)
-    }
-    return jobs
+    return (await this.#records()).flatMap(({ job }) => (job === 'unreadable' ? [] : job))
   }
 
   /** Ids of the jobs whose record cannot be read. */
   async unreadable(): Promise<string[]> {
-    const ids: string[] = []
-    for (const id of await this.#ids()) if ((await this.#read(id)) === 'unreadable') ids.push(id)
-    return ids
+    return (await this.#records()).flatMap(({ id, job }) => (job === 'unreadable' ? id : []))
   }
 
   /** Ids of a table's jobs. Unfinished ones, whose data must be kept, include those with an unreadable record. */
   async known(table: string): Promise<KnownJobs> {
     const [unfinished, ended] = [new Set<string>(), new Set<string>()]
-    for (const id of await this.#ids()) {
-      const job = await this.#read(id)
+    for (const { id, job } of await this.#records())
       if (job === 'unreadable') unfinished.add(id)
-      else if (job?.table === table) (isFinal(job.state) ? ended : unfinished).add(id)
-    }
+      else if (job.table === table) (isFinal(job.state) ? ended : unfinished).add(id)
     return { unfinished, ended }
   }
 
@@ -137,6 +128,16 @@ export class JobStore {
   async #ids(): Promise<string[]> {
     // Not created: the folder of the index, in which it may be, may have disappeared.
     return ((await orAbsent(readdir(this.dir))) ?? []).filter((name) => IS_ID.test(name)).sort()
+  }
+
+  /** The records of all jobs, oldest first. */
+  async #records() {
+    const records: { readonly id: string; readonly job: Job | 'unreadable' }[] = []
+    for (const id of await this.#ids()) {
+      const job = await this.#read(id)
+      if (job !== undefined) records.push({ id, job })
+    }
+    return records
   }
 
   #lease(id: string): string {

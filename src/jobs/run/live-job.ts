@@ -1,7 +1,7 @@
 import pLimit from 'p-limit'
 import { CodedError } from '../../../base/errors.ts'
 import type { PassageIndex } from '../../../index/open.ts'
-import type { SearchPolicy } from '../../../index/search/ann.ts'
+import type { SearchPolicy } from '../../../index/search/update-indexes.ts'
 import type { Embedders } from '../../inference/contract.ts'
 import type { Job } from '../record/schema.ts'
 import type { JobStore } from '../record/store.ts'

@@ -219,7 +219,7 @@ await t.test(
     }
     await agree('without an index')
     const table = await storedTable(t, dir)
-    await updateIndexes(table, { rows: await table.countRows(), large: true, keepMs: 0 })
+    await updateIndexes(table, await table.countRows(), { exactBelow: 0, keepMs: 0 })
     t.ok((await table.listIndices()).some(({ columns }) => columns.includes('metadata_labels')))
     await index.refresh()
     await agree('with an index')

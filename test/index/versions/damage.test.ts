@@ -14,7 +14,6 @@ import { connectLance, type Table } from '../../../index/table/lance.ts'
 import { packVectors } from '../../../index/table/rows.ts'
 import { deleteRows, mergeRows } from '../../../index/table/write.ts'
 import { updateIndexes } from '../../../index/search/update-indexes.ts'
-import { Stages } from '../../../index/stages.ts'
 import { TableSync } from '../../../index/table/table-sync.ts'
 import { readinessOf } from '../../../src/service/health.ts'
 import { embed, hashEmbedding, somePassages, tempDir } from '../helpers.ts'
@@ -31,7 +30,7 @@ const DAMAGES: Readonly<Record<string, (file: string, bytes: number) => Promise<
 const WRITES: Readonly<Record<string, (table: Table) => Promise<unknown>>> = {
   data: async (table) => merge(table, 40, 30),
   _deletions: (table) => deleteRows(table, ['p3']),
-  _indices: (table) => updateIndexes(table, { rows: 40, large: true, keepMs: 600_000, stages: new Stages() }),
+  _indices: (table) => updateIndexes(table, 40, { exactBelow: 0, keepMs: 600_000 }),
   _versions: (table) => table.update({ where: "id = 'none'", values: { title: '' } }),
 }
 
