@@ -1,6 +1,6 @@
 import type { AnswerReadResult } from '../inference/contract.ts'
 import { probabilityCorrect, type Calibration, type Signals } from './calibration.ts'
-import { confidence } from '../inference/confidence.ts'
+import { sureness } from '../inference/confidence.ts'
 import type { AnswerResponse, Evidence } from './schema.ts'
 import type { ResolvedQuestion } from './resolve-request.ts'
 import { at, mean } from '../../base/at.ts'
@@ -26,12 +26,12 @@ export function mayBeWithheld({ calibration, minConfidence }: ConfidencePolicy):
 
 /** Returns the confidence of an answer in words, its probability of being right, and whether it is withheld as written. */
 export function assessAnswer(
-  { text, stopped, logprobs, agreement, written = { text, stopped, logprobs } }: AnswerReadResult,
+  read: AnswerReadResult,
   signals: Signals | null,
   { calibration, minConfidence }: ConfidencePolicy,
 ): AnswerConfidence {
-  // An empty answer has no confidence, although the reader may be certain of it.
-  const sure = text === '' ? 0 : confidence(logprobs, agreement)
+  const { written = read } = read
+  const sure = sureness(read)
   const probability = calibration && signals ? probabilityCorrect(calibration, signals) : null
   const abstained = minConfidence === undefined ? (probability ?? 1) < LEAST_PROBABILITY : (probability ?? sure) < minConfidence
   return {
@@ -82,13 +82,13 @@ export function confidenceSignals(
   read: AnswerReadResult,
   evidence: readonly Evidence[],
 ): Signals | null {
-  const { text, stopped, logprobs, agreement } = read
+  const { text, stopped, logprobs } = read
   if (UNCOVERED.includes(mode) || text === '' || logprobs.length === 0 || evidence.length === 0) return null
   const citing = evidence.filter(({ highlights }) => highlights.length > 0)
   const least = Math.min(...logprobs)
   const { from_prompt: fromPrompt, ...attended } = attentionSignals(read, evidence)
   return {
-    confidence: confidence(logprobs, agreement),
+    confidence: sureness(read),
     mean_doubt: doubt(mean(logprobs)),
     most_doubt: doubt(least),
     first_doubt: doubt(at(logprobs, 0)),

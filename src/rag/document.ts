@@ -1,7 +1,7 @@
 import { sum } from '../../base/at.ts'
 import { modelId } from '../../models/manifest.ts'
 import type { Admission, AnswerReadResult, DocumentReader, DocumentReadResult, RunOptions } from '../inference/contract.ts'
-import { confidence } from '../inference/confidence.ts'
+import { sureness } from '../inference/confidence.ts'
 import { reportRead } from '../inference/observed-reader.ts'
 import type { DocumentChunk } from '../text/document/request.ts'
 import type { DocumentEvidence, DocumentForm, DocumentResponse } from './document-schema.ts'
@@ -60,7 +60,7 @@ export async function answerDocument(
     const seen = [...read.chunks, ...read.inDecoder.filter((chunk) => !isOf(read.chunks, chunk))].map(({ start, end }) => end - start)
     return {
       answer: read.text,
-      confidence: read.text === '' ? 0 : confidence(read.logprobs, read.agreement),
+      confidence: sureness(read),
       finish_reason: read.stopped ? 'stop' : 'length',
       document: {
         title: document.title,

@@ -2,7 +2,7 @@ import { at, mean, present, sum } from '../../../../base/at.ts'
 import { nearestParts } from '../../../text/focus.ts'
 import { asSigned } from '../../../text/signed-amount.ts'
 import { plainText } from '../../../text/words.ts'
-import { confidence } from '../../confidence.ts'
+import { sureness } from '../../confidence.ts'
 import type { AnswerRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
@@ -74,11 +74,6 @@ export async function inPassage(
       : undefined
   const answer = { ...cut, ...(ended?.answer.stopped && ended.answer) }
   return { answer: { ...answer, text: asSigned(answer.text, at(whole.passages, 0).text) }, ended }
-}
-
-/** Confidence of an answer; 0 if it is empty. */
-export function sureness({ text, logprobs }: Answer): number {
-  return text === '' ? 0 : confidence(logprobs)
 }
 
 /** The surest answer of several readings, with its mean confidence in all of them relative to its own: those that say otherwise have none. */

@@ -1,14 +1,14 @@
 import { sum } from '../../../../base/at.ts'
 import { determined, inWords, isCut, stringIn, valueIn } from '../../../text/grammar/fill.ts'
 import { isValue, type Grammar, type Value } from '../../../text/grammar/grammar.ts'
-import { confidence } from '../../confidence.ts'
+import { confidence, sureness } from '../../confidence.ts'
 import type { AnswerRead, WrittenAnswer } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { timed } from '../runtime/timed.ts'
 import { answerTask } from './answer-task.ts'
-import { framedTokens } from './json-tokens.ts'
-import { inPassage, mapRerankTask, sureness, type Placed } from './map-rerank.ts'
+import { fixedToken, framedTokens } from './json-tokens.ts'
+import { inPassage, mapRerankTask, type Placed } from './map-rerank.ts'
 
 type Answer = Output<'answer'>
 type Reading = Omit<AnswerRead, 'grammar'>
@@ -95,7 +95,7 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   const parts: WrittenAnswer[] = []
   let left = read.maxNewTokens
   for (const part of grammar) {
-    if (!isValue(part)) parts.push({ text: part.text, stopped: true, logprobs: [], tokens: [{ text: part.text, logprob: 0, top: [] }] })
+    if (!isValue(part)) parts.push({ text: part.text, stopped: true, logprobs: [], tokens: [fixedToken(part.text)] })
     else if (left < 1) break
     else {
       const own = values.length > 1 && part.question !== undefined ? await readField(run, part.question, said, left) : said
