@@ -50,15 +50,8 @@ export function determined(grammar: Grammar, answer: string): Value | undefined 
   return fitting.length === 1 ? fitting[0] : undefined
 }
 
-type Text = Extract<Value, { readonly kind: 'string' }>
-
-/** Whether an answer is longer than a string. */
-export function isCut({ maxLength }: Text, answer: string): boolean {
-  return Array.from(answer).length > maxLength
-}
-
 /** The JSON text of a string that is an answer, as far as it may be. */
-export function stringIn({ maxLength }: Text, answer: string): string {
+export function stringIn({ maxLength }: Extract<Value, { readonly kind: 'string' }>, answer: string): string {
   return JSON.stringify(shortened(answer, maxLength))
 }
 

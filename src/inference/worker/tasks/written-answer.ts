@@ -1,5 +1,5 @@
 import { sum } from '../../../../base/at.ts'
-import { determined, inWords, isCut, stringIn, valueIn } from '../../../text/grammar/fill.ts'
+import { determined, inWords, stringIn, valueIn } from '../../../text/grammar/fill.ts'
 import { isValue, type Grammar, type Value } from '../../../text/grammar/grammar.ts'
 import { confidence, sureness } from '../../confidence.ts'
 import type { AnswerRead, WrittenAnswer } from '../../contract.ts'
@@ -132,7 +132,10 @@ async function formOf({ model, read, yieldPoint }: Run, value: Value, { answer, 
   const named = value.kind === 'string' ? undefined : valueIn(value, answer.text)
   const isNone = answer.text === '' || (named === undefined && (value.kind === 'number' || value.kind === 'integer'))
   if (value.isNullable && isNone) return { inWords: answer, written: framed(answer, 'null') }
-  if (value.kind === 'string') return { inWords: answer, written: framed(answer, stringIn(value, answer.text), !isCut(value, answer.text)) }
+  if (value.kind === 'string') {
+    const text = stringIn(value, answer.text)
+    return { inWords: answer, written: framed(answer, text, text === JSON.stringify(answer.text)) }
+  }
   if (named !== undefined) return { inWords: answer, written: framed(answer, named) }
   const words = inWords(value)
   const decoded = await answerTask(
