@@ -2,11 +2,15 @@ import type { AnswerToken } from '../../contract.ts'
 
 /** Tokens of a JSON text around an answer; one for all of it if the answer does not stand in it as it is. */
 export function framedTokens(tokens: readonly AnswerToken[], text: string): AnswerToken[] {
-  const escaped = tokens.map(escapedToken)
-  const answer = textOf(escaped)
+  return tokensAround(tokens.map(escapedToken), text)
+}
+
+/** Tokens of a text around that of others; one for all of it if that does not stand in it. */
+export function tokensAround(tokens: readonly AnswerToken[], text: string): AnswerToken[] {
+  const answer = textOf(tokens)
   const from = answer === '' ? -1 : text.lastIndexOf(answer)
   if (from < 0) return [{ text, logprob: tokens.reduce((sum, { logprob }) => sum + logprob, 0), top: [] }]
-  return put(escaped, from, [{ text, logprob: 0, top: [] }])
+  return put(tokens, from, [{ text, logprob: 0, top: [] }])
 }
 
 /** Tokens with others for those that stand at an offset of their text. */
