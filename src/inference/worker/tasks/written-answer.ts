@@ -78,8 +78,8 @@ async function sampled({ model, read, yieldPoint }: Run, { answer, asked, whole 
 
 /**
  * An answer in the form of a grammar. An only value is what the answer in words determines, and else decoded. Each of several is read from the
- * passage of the answer by its own question; where the answer determines it, too, the surer reading is taken. The form is as likely as its
- * values.
+ * passage of the answer by its own question; where the answer determines it, too, the surer reading is taken. The form is as likely as
+ * its least likely value: sure ones do not make up for it.
  */
 async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed> {
   const { read } = run
@@ -111,8 +111,10 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   }
   const [only = { inWords: answer }, ...others] = formed
   if (others.length === 0) return { inWords: only.inWords, written }
-  const logprobs = formed.flatMap(({ inWords }) => inWords.logprobs)
-  return { inWords: confidence(logprobs) < confidence(answer.logprobs) ? { ...answer, logprobs } : answer, written }
+  // Null stands for words that name no value, however unlikely they are.
+  const counted = formed.filter(({ inWords, written }) => written.text !== 'null' || inWords.text === '')
+  const least = [answer, ...counted.map(({ inWords }) => inWords)].reduce((a, b) => (confidence(b.logprobs) < confidence(a.logprobs) ? b : a))
+  return { inWords: least === answer ? answer : { ...answer, logprobs: least.logprobs }, written }
 }
 
 /** Reads a value where the answer was read. A passage that was read alone is what its question is about. */
