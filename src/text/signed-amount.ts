@@ -1,13 +1,24 @@
 const DIGITS = "\\d+(?:[.,'’\\u00A0\\u202F]\\d+)*"
-const NUMBER = new RegExp(`(?:\\p{Sc} ?)?${DIGITS}(?: ?%)?`, 'gu')
-/** Brackets with a currency, after a name or before the next amount are those of accounts; others hold a remark: "the rate (4.5%)". */
-const OPEN = '(?:\\p{Sc} ?\\(|\\(\\p{Sc} ?|(?<=(?:^|[:;|])\\s*)\\()'
-const BEFORE_NEXT = '(?=[ \\t]*(?:$|\\(?\\p{Sc}?\\d))'
-/** A number, with its sign if it is negative. */
-const WRITTEN = new RegExp(
-  `${OPEN}${DIGITS} ?%?\\)|\\(${DIGITS} ?%?\\)${BEFORE_NEXT}|(?:\\p{Sc} ?)?${DIGITS}[-−–](?: ?%|(?![\\p{L}\\p{N}]))|${DIGITS}`,
-  'gmu',
-)
+const GROUPED = "\\d{1,3}(?:[,.'’\\u00A0\\u202F]\\d{3})+(?:[.,]\\d+)?"
+/** No date, version or address. */
+const AMOUNT = `(?:${GROUPED}|\\d+(?:[.,]\\d+)?)`
+const MONEY = `\\(\\p{Sc}? ?${AMOUNT}(?: ?%)?\\)`
+/** A number of an answer, with what it may have of a sign. */
+const NUMBER = new RegExp(`(?:\\p{Sc} ?)?\\(?(?:\\p{Sc} ?)?${DIGITS}(?: ?%)?\\)?`, 'gu')
+/**
+ * Where the brackets or the minus of an amount are those of accounts: after its currency, as the value of a name, after a verb, in a row of
+ * amounts. Brackets after a noun hold a remark ("The fee ($1,250) is due"), those after each number of a row shares or deviations.
+ */
+const SIGNED = [
+  `\\p{Sc} ?\\(${AMOUNT}\\)`,
+  `(?<=[:;|][ \\t]*)${MONEY}(?=[ \\t]*(?:[;|.,]|$|(?:thousand|\\p{L}+illion|[mb]n)\\b))`,
+  `(?<=\\b(?:is|was|were|are|to) )\\((?:\\p{Sc} ?${AMOUNT}|${AMOUNT} ?%|${GROUPED})\\)`,
+  `\\(${AMOUNT}\\)(?=(?:[ \\t]+\\p{Sc}?${AMOUNT})+[ \\t]*$|[ \\t]+\\(${AMOUNT}\\))`,
+  `(?<=\\(${AMOUNT}\\)[ \\t]+)\\(${AMOUNT}\\)|(?<=\\d[ \\t]+)\\(${GROUPED}\\)(?=[ \\t]*$)`,
+  `(?<![\\d.,])${AMOUNT}[-−] ?%`,
+  `(?<![\\d.,])(?:\\p{Sc} ?)?(?:${GROUPED}|\\d+[.,]\\d\\d)[-−](?=[ \\t]*(?:[;|]|\\.?[ \\t]*$(?!\\n\\s*\\d)|\\. ))`,
+]
+const WRITTEN = new RegExp(`${SIGNED.join('|')}|${DIGITS}`, 'gmu')
 
 /**
  * An answer with the sign of its only number, where the passage has that in the way of accounts (`$(1,250)`, `1,250.00-`) and nowhere without
@@ -15,11 +26,11 @@ const WRITTEN = new RegExp(
  */
 export function asSigned(answer: string, passage: string): string {
   const [found, ...others] = answer.match(NUMBER) ?? []
-  if (found === undefined || others.length > 0) return answer
+  if (found === undefined || others.length > 0 || /[-−–()]/.test(answer.replace(found, ''))) return answer
   const number = digitsOf(found)
   const written = new Set(Array.from(passage.matchAll(WRITTEN), ([form]) => form).filter((form) => digitsOf(form) === number))
   const [form = number, ...otherForms] = written
-  // A number of a list and an open range of years have no sign: (12), 2019-.
+  // A number of a list has no sign: (12).
   const isSigned = otherForms.length === 0 && form !== number && /[\p{Sc}%]|\d\D+\d/u.test(form)
   return isSigned && !answer.includes(form) ? answer.replace(found, () => form) : answer
 }

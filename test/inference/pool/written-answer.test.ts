@@ -109,7 +109,10 @@ await t.test('a number is as likely as all its digits together', async (t) => {
   const words = await reader.answer(asked)
   const two = await reader.answer({ ...asked, grammar: object({ answer: { type: 'string' }, year }), topTokens: 0 })
   const ofYear = two.written?.logprobs.slice(words.logprobs.length) ?? []
-  t.same(two.logprobs, [sum(ofYear)], 'several values are as likely as the one that is guessed')
+  t.same(two.logprobs, [sum(ofYear)], 'several values are as likely as the least likely of them')
+  const answer = { type: 'string' }
+  const many = await reader.answer({ ...asked, grammar: object({ answer, value: answer, result: answer, text: answer, year }) })
+  t.same(many.logprobs, two.logprobs, 'sure values do not make up for it')
 })
 
 await t.test('several values are written as JSON', async (t) => {

@@ -2,8 +2,7 @@ import { at, sum } from '../../../../base/at.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import type { PromptTokenizer } from '../../../text/pack.ts'
 import { type ReadPlan, cutContexts } from '../../../text/plan.ts'
-import type { AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest, AttendedSentence } from '../../contract.ts'
-import type { PlannedRead } from './answer-task.ts'
+import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest, AttendedSentence } from '../../contract.ts'
 import { isWhole } from '../../../text/grammar/grammar.ts'
 import { answerTokens } from './answer-tokens.ts'
 import { firstLine, cutAtStop, textToStop } from '../decoder/text-streamer.ts'
@@ -39,7 +38,8 @@ export function replugRequest(read: Unplanned, { prompts }: ReadPlan, stopIds: r
   return { prompts, temperature: read.replugTemperature, stopIds, maxNewTokens: read.maxNewTokens }
 }
 
-type Unplanned = Omit<PlannedRead, 'mode'>
+/** A request that is answered from one plan, without its mode. */
+export type Unplanned = Omit<AnswerRead, 'grammar' | 'mode'> & Pick<GenerateRequest, 'value'>
 
 interface AnswerParts {
   readonly read: Unplanned

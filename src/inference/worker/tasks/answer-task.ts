@@ -1,8 +1,7 @@
 import { planRead, type PlannedMode, type ReadPlan } from '../../../text/plan.ts'
 import { asksForPhrase, instructed } from '../../../text/instruction.ts'
-import type { AnswerRead, GenerateRequest } from '../../contract.ts'
 import type { Output, OnText, YieldPoint } from '../../protocol.ts'
-import { answerResult, generateRequest, passageWeights, replugRequest, attendedSentences } from './answer-parts.ts'
+import { answerResult, generateRequest, passageWeights, replugRequest, attendedSentences, type Unplanned } from './answer-parts.ts'
 import { expertsTask, generateTask, replugTask } from './generate-task.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import type { RunContext } from '../decoder/step-decoding.ts'
@@ -10,7 +9,7 @@ import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 
 /** A request that is answered from one plan. */
-export type PlannedRead = Omit<AnswerRead, 'grammar' | 'mode'> & Pick<GenerateRequest, 'value'> & { readonly mode: PlannedMode }
+export type PlannedRead = Unplanned & { readonly mode: PlannedMode }
 
 /** Plans the prompt of a question with its passages, and answers. @throws as planRead */
 export async function answerTask(

@@ -8,10 +8,17 @@ export function fixedToken(text: string): AnswerToken {
 
 /** Tokens of a JSON text around an answer; one for all of it if the answer does not stand in it as it is. */
 export function framedTokens(tokens: readonly AnswerToken[], text: string): AnswerToken[] {
-  const escaped = tokens.map((token) => ({ ...token, text: JSON.stringify(token.text).slice(1, -1) }))
-  const answer = escaped.map(({ text }) => text).join('')
+  return tokensAround(
+    tokens.map((token) => ({ ...token, text: JSON.stringify(token.text).slice(1, -1) })),
+    text,
+  )
+}
+
+/** Tokens of a text around that of others; one for all of it if that does not stand in it. */
+export function tokensAround(tokens: readonly AnswerToken[], text: string): AnswerToken[] {
+  const answer = tokens.map(({ text }) => text).join('')
   const from = answer === '' ? -1 : text.lastIndexOf(answer)
   if (from < 0) return [{ ...fixedToken(text), logprob: sum(tokens.map(({ logprob }) => logprob)) }]
   const [before, after] = [text.slice(0, from), text.slice(from + answer.length)]
-  return [fixedToken(before), ...escaped, fixedToken(after)].filter(({ text }) => text !== '')
+  return [fixedToken(before), ...tokens, fixedToken(after)].filter(({ text }) => text !== '')
 }

@@ -8,6 +8,7 @@ import type { Output, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { passageWeights } from './answer-parts.ts'
 import { answerTask, type PlannedRead } from './answer-task.ts'
+import { tokensAround } from './json-tokens.ts'
 
 type Answer = Output<'answer'>
 
@@ -73,7 +74,9 @@ export async function inPassage(
       ? { ...placed, answer: await answerTask(model, { ...asked, maxNewTokens }, yieldPoint) }
       : undefined
   const answer = { ...cut, ...(ended?.answer.stopped && ended.answer) }
-  return { answer: { ...answer, text: asSigned(answer.text, at(whole.passages, 0).text) }, ended }
+  const text = asSigned(answer.text, at(whole.passages, 0).text)
+  const tokens = text === answer.text ? answer.tokens : answer.tokens && tokensAround(answer.tokens, text)
+  return { answer: { ...answer, text, tokens }, ended }
 }
 
 /** The surest answer of several readings, with its mean confidence in all of them relative to its own: those that say otherwise have none. */

@@ -23,8 +23,6 @@ interface Run {
 interface Formed {
   readonly inWords: Answer
   readonly written: WrittenAnswer
-  /** Whether the passage names no such value in words. */
-  readonly isGuess?: boolean
 }
 
 /**
@@ -80,8 +78,8 @@ async function sampled({ model, read, yieldPoint }: Run, { answer, asked, whole 
 
 /**
  * An answer in the form of a grammar. An only value is what the answer in words determines, and else decoded. Each of several is read from the
- * passage of the answer by its own question; where the answer determines it, too, the surer reading is taken. The form is as likely as its
- * values together, and as each that is guessed.
+ * passage of the answer by its own question; where the answer determines it, too, the surer reading is taken. The form is as likely as
+ * its least likely value: sure ones do not make up for it.
  */
 async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed> {
   const { read } = run
@@ -113,10 +111,12 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   }
   const [only = { inWords: answer }, ...others] = formed
   if (others.length === 0) return { inWords: only.inWords, written }
-  const together = { ...answer, logprobs: formed.flatMap(({ inWords }) => inWords.logprobs) }
-  const guesses = formed.flatMap(({ inWords, isGuess }) => (isGuess ? { ...answer, logprobs: inWords.logprobs } : []))
-  const inWords = [answer, together, ...guesses].reduce((a, b) => (confidence(b.logprobs) < confidence(a.logprobs) ? b : a))
-  return { inWords, written }
+  // Null stands for words that name no value, however unlikely they are.
+  const counted = formed.filter(({ inWords, written }) => written.text !== 'null' || inWords.text === '')
+  const least = [answer, ...counted.map(({ inWords }) => inWords)].reduce((a, b) =>
+    confidence(b.logprobs) < confidence(a.logprobs) ? b : a,
+  )
+  return { inWords: least === answer ? answer : { ...answer, logprobs: least.logprobs }, written }
 }
 
 /** Reads a value where the answer was read. A passage that was read alone is what its question is about. */
@@ -145,7 +145,7 @@ async function formOf({ model, read, yieldPoint }: Run, value: Value, { answer, 
   )
   // A number is as likely as all its digits together: after an unlikely one others, such as zeros, are likely.
   const scored = value.kind === 'choice' ? decoded : { ...decoded, logprobs: [sum(decoded.logprobs)] }
-  return { inWords: scored, written: framed(decoded, words.json(decoded.text)), isGuess: true }
+  return { inWords: scored, written: framed(decoded, words.json(decoded.text)) }
 }
 
 /** @param text JSON of a value; a number or choice that stands for the answer has ended there */

@@ -2,6 +2,7 @@ import path from 'node:path'
 import t from 'tap'
 import { createConstraint, tokenTexts } from '../../../../src/inference/worker/decoder/constraint.ts'
 import { answerTokens } from '../../../../src/inference/worker/tasks/answer-tokens.ts'
+import { tokensAround } from '../../../../src/inference/worker/tasks/json-tokens.ts'
 import { loadTokenizer } from '../../../../src/text/tokenizer.ts'
 import { packageRoot } from '../../../../src/package.ts'
 
@@ -85,5 +86,16 @@ t.test('a constraint leaves the tokens that go on, and the end where a text is w
   const poor = createConstraint({ kind: 'choice', texts: ['"xyz"'] }, ['"', 'a'], [])
   t.equal(poor.accept(0), false)
   t.throws(() => poor.mask(new Float64Array(2)), { code: 'unprocessable', field: 'response_format' })
+  t.end()
+})
+
+t.test('tokens of an answer that got its sign are its text', (t) => {
+  const tokens = [
+    { text: '$1', logprob: -1, top: [] },
+    { text: ',250', logprob: -2, top: [] },
+  ]
+  const [open, close] = ['(', ')'].map((text) => ({ text, logprob: 0, top: [] }))
+  t.same(tokensAround(tokens, '($1,250)'), [open, ...tokens, close])
+  t.same(tokensAround(tokens, '$(1,250)'), [{ text: '$(1,250)', logprob: -3, top: [] }])
   t.end()
 })
