@@ -2,7 +2,6 @@ const DIGITS = "\\d+(?:[.,'’\\u00A0\\u202F]\\d+)*"
 const GROUPED = "\\d{1,3}(?:[,.'’\\u00A0\\u202F]\\d{3})+(?:[.,]\\d+)?"
 /** No date, version or address. */
 const AMOUNT = `(?:${GROUPED}|\\d+(?:[.,]\\d+)?)`
-const MONEY = `\\(\\p{Sc}? ?${AMOUNT}(?: ?%)?\\)`
 /** A number of an answer, with what it may have of a sign. */
 const NUMBER = new RegExp(`(?:\\p{Sc} ?)?\\(?(?:\\p{Sc} ?)?${DIGITS}(?: ?%)?\\)?`, 'gu')
 /**
@@ -11,7 +10,7 @@ const NUMBER = new RegExp(`(?:\\p{Sc} ?)?\\(?(?:\\p{Sc} ?)?${DIGITS}(?: ?%)?\\)?
  */
 const SIGNED = [
   `\\p{Sc} ?\\(${AMOUNT}\\)`,
-  `(?<=[:;|][ \\t]*)${MONEY}(?=[ \\t]*(?:[;|.,]|$|(?:thousand|\\p{L}+illion|[mb]n)\\b))`,
+  `(?<=[:;|][ \\t]*)\\(\\p{Sc}? ?${AMOUNT}(?: ?%)?\\)(?=[ \\t]*(?:[;|.,]|$|(?:thousand|\\p{L}+illion|[mb]n)\\b))`,
   `(?<=\\b(?:is|was|were|are|to) )\\((?:\\p{Sc} ?${AMOUNT}|${AMOUNT} ?%|${GROUPED})\\)`,
   `\\(${AMOUNT}\\)(?=(?:[ \\t]+\\p{Sc}?${AMOUNT})+[ \\t]*$|[ \\t]+\\(${AMOUNT}\\))`,
   `(?<=\\(${AMOUNT}\\)[ \\t]+)\\(${AMOUNT}\\)|(?<=\\d[ \\t]+)\\(${GROUPED}\\)(?=[ \\t]*$)`,

@@ -113,7 +113,9 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   if (others.length === 0) return { inWords: only.inWords, written }
   // Null stands for words that name no value, however unlikely they are.
   const counted = formed.filter(({ inWords, written }) => written.text !== 'null' || inWords.text === '')
-  const least = [answer, ...counted.map(({ inWords }) => inWords)].reduce((a, b) => (confidence(b.logprobs) < confidence(a.logprobs) ? b : a))
+  const least = [answer, ...counted.map(({ inWords }) => inWords)].reduce((a, b) =>
+    confidence(b.logprobs) < confidence(a.logprobs) ? b : a,
+  )
   return { inWords: least === answer ? answer : { ...answer, logprobs: least.logprobs }, written }
 }
 
