@@ -2,21 +2,21 @@ const DIGITS = "\\d+(?:[.,'’\\u00A0\\u202F]\\d+)*"
 const GROUPED = "\\d{1,3}(?:[,.'’\\u00A0\\u202F]\\d{3})+(?:[.,]\\d+)?"
 /** No date, version or address. */
 const AMOUNT = `(?:${GROUPED}|\\d+(?:[.,]\\d+)?)`
-const MONEY = `\\(\\p{Sc}? ?${AMOUNT}(?: ?%)?\\)`
 /** A number of an answer, with what it may have of a sign. */
 const NUMBER = new RegExp(`(?:\\p{Sc} ?)?\\(?(?:\\p{Sc} ?)?${DIGITS}(?: ?%)?\\)?`, 'gu')
 /**
  * Where the brackets or the minus of an amount are those of accounts: after its currency, as the value of a name, after a verb, in a row of
  * amounts. Brackets after a noun hold a remark ("The fee ($1,250) is due"), those after each number of a row shares or deviations.
+ * Spaces are bounded: a look behind that has no bound takes quadratic time.
  */
 const SIGNED = [
   `\\p{Sc} ?\\(${AMOUNT}\\)`,
-  `(?<=[:;|][ \\t]*)${MONEY}(?=[ \\t]*(?:[;|.,]|$|(?:thousand|\\p{L}+illion|[mb]n)\\b))`,
+  `(?<=[:;|][ \\t]{0,9})\\(\\p{Sc}? ?${AMOUNT}(?: ?%)?\\)(?=[ \\t]{0,9}(?:[;|.,]|$|(?:thousand|\\p{L}+illion|[mb]n)\\b))`,
   `(?<=\\b(?:is|was|were|are|to) )\\((?:\\p{Sc} ?${AMOUNT}|${AMOUNT} ?%|${GROUPED})\\)`,
-  `\\(${AMOUNT}\\)(?=(?:[ \\t]+\\p{Sc}?${AMOUNT})+[ \\t]*$|[ \\t]+\\(${AMOUNT}\\))`,
-  `(?<=\\(${AMOUNT}\\)[ \\t]+)\\(${AMOUNT}\\)|(?<=\\d[ \\t]+)\\(${GROUPED}\\)(?=[ \\t]*$)`,
+  `\\(${AMOUNT}\\)(?=(?:[ \\t]{1,9}\\p{Sc}?${AMOUNT})+[ \\t]{0,9}$|[ \\t]{1,9}\\(${AMOUNT}\\))`,
+  `(?<=\\(${AMOUNT}\\)[ \\t]{1,9})\\(${AMOUNT}\\)|(?<=\\d[ \\t]{1,9})\\(${GROUPED}\\)(?=[ \\t]{0,9}$)`,
   `(?<![\\d.,])${AMOUNT}[-−] ?%`,
-  `(?<![\\d.,])(?:\\p{Sc} ?)?(?:${GROUPED}|\\d+[.,]\\d\\d)[-−](?=[ \\t]*(?:[;|]|\\.?[ \\t]*$(?!\\n\\s*\\d)|\\. ))`,
+  `(?<![\\d.,])(?:\\p{Sc} ?)?(?:${GROUPED}|\\d+[.,]\\d\\d)[-−](?=[ \\t]{0,9}(?:[;|]|\\.?[ \\t]{0,9}$(?!\\n\\s*\\d)|\\. ))`,
 ]
 const WRITTEN = new RegExp(`${SIGNED.join('|')}|${DIGITS}`, 'gmu')
 

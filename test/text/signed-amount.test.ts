@@ -55,3 +55,8 @@ t.test('an amount that accounts have as negative keeps its sign', (t) => {
   for (const [answer, passage, expected] of cases) t.equal(asSigned(answer, passage), expected, `${answer}, of ${passage}`)
   t.end()
 })
+
+t.test('a passage of spaces takes no time', (t) => {
+  t.equal(asSigned('1,250', `: ${' '.repeat(1_000_000)}(1,250)`), '1,250')
+  t.end()
+})
