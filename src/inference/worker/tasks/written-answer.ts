@@ -36,9 +36,8 @@ export async function writtenAnswerTask(
   yieldPoint: YieldPoint,
   onText?: OnText,
 ): Promise<Answer> {
-  const { sampling, topTokens: _, ...silent } = read
-  const isPlain = sampling === undefined && grammar === undefined
-  const first = await placed(model, sampling ? silent : read, yieldPoint, isPlain ? onText : undefined)
+  const isPlain = read.sampling === undefined && grammar === undefined
+  const first = await placed(model, read, yieldPoint, isPlain ? onText : undefined)
   const { answer } = first
   if (isPlain) return answer
   const { result, ms } = await timed(async () => {
@@ -62,7 +61,14 @@ function readsOneByOne({ mode, passages }: Reading): boolean {
   return mode === 'map-rerank' && passages.length > 0
 }
 
-async function placed(model: ReaderModel, { sampling: _, ...read }: Reading, yieldPoint: YieldPoint, onText?: OnText): Promise<Placed> {
+/** The greedy answer; without its tokens where another one is sampled. */
+async function placed(
+  model: ReaderModel,
+  { sampling, topTokens, ...rest }: Reading,
+  yieldPoint: YieldPoint,
+  onText?: OnText,
+): Promise<Placed> {
+  const read = sampling ? rest : { ...rest, topTokens }
   if (readsOneByOne(read)) return mapRerankTask(model, read, yieldPoint)
   const asked = { ...read, mode: read.mode === 'map-rerank' ? 'decoder-only' : read.mode } as const
   return { answer: await answerTask(model, asked, yieldPoint, onText), asked, whole: asked }
