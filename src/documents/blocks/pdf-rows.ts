@@ -10,13 +10,14 @@ const [SAME_BASE, LEADING] = [0.1, 1.4]
  */
 export function rowsInPlace<Line extends PrintedLine>(lines: readonly Line[]): readonly Line[] {
   const late = lines.findIndex((line, i) => i > 0 && line.base > at(lines, i - 1).base + line.height / 2)
+  if (late < 0) return lines
   const wide = new Map(lines.slice(0, late).flatMap(({ base, cells = [] }, i) => (cells.length > 1 ? [[Math.round(10 * base), i]] : [])))
   const known = lines.slice(late).flatMap(({ base, cells = [] }) => {
     const row = wide.get(Math.round(10 * base))
     const last = row === undefined ? undefined : lines[row]?.cells?.at(-1)
     return row !== undefined && last !== undefined && (cells.at(-1)?.right ?? Infinity) < last.left ? [row] : []
   })
-  if (late < 0 || known.length === 0) return lines
+  if (known.length === 0) return lines
   const first = known.reduce((least, row) => Math.min(least, row))
   const parts = [...lines.slice(first, late).map((line) => [line]), ...runsOf(lines.slice(late))]
   const rows: Line[][][] = []

@@ -242,7 +242,7 @@ function openBlocks(lines: readonly Line[], levelOf: (line: Line) => number | un
       if (last?.kind === 'table' && follows) last.add(text, line.page)
       else blocks.push(new OpenBlock('table', text, line.page))
     } else if (last?.kind === 'table' && follows && column !== undefined && Math.abs(line.left - column) < line.height / 2)
-      // The last cell goes on.
+      // The last cell continues.
       last.extend(text, line.page, compounds)
     else if (last?.kind === 'paragraph' && (follows ? !isBroken(lines, i) : continues(last.lastLine, line, before)))
       last.extend(text, line.page, compounds)

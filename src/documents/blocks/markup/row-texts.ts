@@ -94,9 +94,11 @@ function textOfPart({ name, text }: Part): string {
 function withAllNames(rows: readonly NamedRow[]): NamedRow[] {
   const said = new Set(rows.flatMap(({ parts }) => parts.map(({ name }) => name)))
   const filled = new Set(rows.flatMap(({ names, parts }) => (parts.length > 0 ? [names] : [])))
-  return rows.map(({ names, parts }) => {
-    if (parts.length === 0 && filled.has(names)) return { names, parts }
+  return rows.map((row) => {
+    const { names, parts } = row
+    if (parts.length === 0 && filled.has(names)) return row
     const unsaid = names.flatMap((name, column) => (name === '' || said.has(name) ? [] : [{ column, name, text: '' }]))
+    if (unsaid.length === 0) return row
     for (const { name } of unsaid) said.add(name)
     return { names, parts: [...parts, ...unsaid].sort((a, b) => a.column - b.column) }
   })
