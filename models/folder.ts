@@ -38,23 +38,25 @@ export async function loadManifest(dir: string): Promise<ModelManifest> {
   return manifest
 }
 
+const ROLES = { cepe: 'reader', contriever: 'retriever', reranker: 'reranker' } as const
+
 /**
  * A loader of one kind of manifest. Requires that all files exist with their sizes, in every process; contents are verified once per start,
  * by `checkFiles`. It throws model_invalid naming the file.
  */
-function loaderOf<Kind extends ModelManifest['architecture']>(kind: Kind, role: string) {
+function loaderOf<Kind extends ModelManifest['architecture']>(kind: Kind) {
+  const role = ROLES[kind]
   const isOfKind = (manifest: ModelManifest): manifest is Extract<ModelManifest, { architecture: Kind }> => manifest.architecture === kind
   return async (dir: string) => {
     const manifest = await loadManifest(dir)
-    if (!isOfKind(manifest))
-      throw damaged(join(dir, MANIFEST_FILE), `is the manifest of a ${manifest.architecture} model where a ${role} is required`)
+    if (!isOfKind(manifest)) throw invalidModel(dir, `${dir} has a ${ROLES[manifest.architecture]}: choose a folder with a ${role}`)
     for (const file of manifest.files) await findFile(dir, file)
     return manifest
   }
 }
-export const loadCepeManifest = loaderOf('cepe', 'reader')
-export const loadContrieverManifest = loaderOf('contriever', 'retriever')
-export const loadRerankerManifest = loaderOf('reranker', 'reranker')
+export const loadCepeManifest = loaderOf('cepe')
+export const loadContrieverManifest = loaderOf('contriever')
+export const loadRerankerManifest = loaderOf('reranker')
 
 /** Finds a file of the manifest. @throws model_invalid if it is missing or of another size */
 export async function findFile(dir: string, { name, bytes }: ModelManifest['files'][number]) {

@@ -1,6 +1,7 @@
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import type { Readable } from 'node:stream'
-import { CodedError, invalidConfig, messageOf } from '../../base/errors.ts'
+import { invalidConfig, messageOf } from '../../base/errors.ts'
+import { failureOf } from '../../base/failures.ts'
 import { collectionPage } from '../../index/collections/contract.ts'
 import { loadConfig } from '../config.ts'
 import { packageVersion } from '../package.ts'
@@ -62,7 +63,8 @@ function hostLeaves(input: Readable): Promise<void> {
 }
 
 function describe(error: unknown): ReturnType<ToolContext['failed']> {
-  if (error instanceof CodedError) return { code: error.code, message: error.message }
+  const failure = failureOf(error)
+  if (failure !== undefined) return { code: failure.code, message: failure.message }
   say(error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
   return { code: 'internal', message: 'Something went wrong; standard error of cepe mcp has the details.' }
 }

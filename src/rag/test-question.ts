@@ -1,4 +1,4 @@
-import { CodedError, messageOf } from '../../base/errors.ts'
+import { describedError } from '../../base/failures.ts'
 import type { Log } from '../inference/log.ts'
 import { answerQuestion } from './answer.ts'
 import type { AnswerServices } from './pipeline.ts'
@@ -42,13 +42,13 @@ export function startTestQuestion({ services, finishedRuns, intervalMs = DEFAULT
       last = { ok: true, detail: `answered in ${Math.round(performance.now() - started)} ms` }
     } catch (error) {
       if (closed) return
-      const code = error instanceof CodedError ? error.code : 'internal'
+      const { code, message } = describedError(error)
       const busy = code === 'deadline_exceeded' && finishedRuns() > before
       const detail = busy ? 'busy with other questions' : `the test question failed (${code})`
       // A service is started before its index is filled.
       const level = code === 'index_missing' && last === undefined ? 'info' : 'error'
       // The message may contain paths, which must not be public: it is logged only.
-      if (!busy && last?.detail !== detail) log?.(level, `The test question failed: ${messageOf(error)}`)
+      if (!busy && last?.detail !== detail) log?.(level, `The test question failed: ${message}`)
       last = { ok: busy, detail }
     }
     if (closed) return

@@ -62,7 +62,7 @@ await t.test('damage is found and named, also after a sound check', async (t) =>
   t.equal((await loadCepeManifest(outDir)).architecture, 'cepe')
   await t.rejects(loadContrieverManifest(outDir), {
     code: 'model_invalid',
-    message: /is the manifest of a cepe model where a retriever is required/,
+    message: /model has a reader: choose a folder with a retriever$/,
   })
   const graph = join(outDir, 'cepe_step.onnx')
   const [whole, { atime, mtime }] = [readFileSync(graph), statSync(graph)]

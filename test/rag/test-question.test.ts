@@ -57,6 +57,13 @@ t.test('an index without a table is no error at the start, and one later', async
   t.same(levels, ['info', 'error', 'error'])
 })
 
+t.test('a failure of the system has the code that a client would see', async (t) => {
+  const full = new Error('LanceError(IO): No space left on device (os error 28), /rustc/library/std/src/fs.rs:1')
+  const { question, logged } = open(t, { fail: () => full })
+  t.match(await question.check(), { ok: false, detail: 'the test question failed (disk_full)' })
+  t.match(logged, [/The disk is full: free space and try again/])
+})
+
 t.test('busy is not broken: past its deadline, while others are answered, it counts as ready', async (t) => {
   const fail = () => new CodedError('deadline_exceeded', 'late')
   let runs = 0
