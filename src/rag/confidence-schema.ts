@@ -25,8 +25,8 @@ export const ConfidenceRequestFields = {
 export const ConfidenceResponseFields = {
   abstained: Type.Boolean({ description: 'True if the answer was withheld because it is below min_confidence.' }),
   reason: orNull(
-    Type.Enum(['no_question', 'no_passages', 'low_probability_correct', 'low_confidence']),
-    'Why there is no answer. no_question: a greeting or thanks. no_passages: none found or supplied. low_probability_correct, low_confidence: below min_confidence. null with an answer.',
+    Type.Enum(['no_question', 'no_passages', 'no_answer', 'low_probability_correct', 'low_confidence']),
+    'Why there is no answer. no_question: greeting or thanks. no_passages: none found. no_answer: the reader found none. low_probability_correct, low_confidence: below min_confidence. null with an answer.',
   ),
   probability_correct: orNull(
     probability,

@@ -37,7 +37,7 @@ export function assessAnswer(
   return {
     answer: abstained ? null : written.text,
     abstained,
-    reason: abstained ? (probability === null ? 'low_confidence' : 'low_probability_correct') : null,
+    reason: abstained ? (probability === null ? 'low_confidence' : 'low_probability_correct') : read.text === '' ? 'no_answer' : null,
     confidence: sure,
     probability_correct: probability,
     finish_reason: written.stopped ? 'stop' : 'length',
@@ -46,7 +46,7 @@ export function assessAnswer(
 
 /** An answer, as sure as it and the greedy one at most: what is withheld without a temperature is withheld with one. */
 export function lessSure(own: AnswerConfidence, greedy: AnswerConfidence): AnswerConfidence {
-  const { abstained, reason } = own.abstained ? own : greedy
+  const { abstained, reason } = own.abstained || !greedy.abstained ? own : greedy
   const probabilities = [own, greedy].flatMap(({ probability_correct: probability }) => probability ?? [])
   return {
     ...own,

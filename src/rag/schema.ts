@@ -214,7 +214,7 @@ export type Extract = Static<typeof ExtractSchema>
 export const AnswerResponseSchema = Type.Object(
   {
     question: Type.String({ description: 'The question that was searched for; a follow-up is rewritten to stand alone.' }),
-    answer: orNull(Type.String(), 'The answer; empty if the model generated nothing, null if withheld or without passages (see reason).'),
+    answer: orNull(Type.String(), 'The answer; empty if the reader found none, null if withheld or without passages (see reason).'),
     ...ConfidenceResponseFields,
     extract: orNull(
       ExtractSchema,

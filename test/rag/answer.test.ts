@@ -346,7 +346,7 @@ t.test('an empty answer has no confidence, however sure the reader is that it ha
     logprobs: [Math.log(0.97)],
   })
   const response = await answerQuestion({ question: 'what' }, { ...services, reader: { ...services.reader, answer } })
-  t.match(response, { answer: '', confidence: 0, finish_reason: 'stop' })
+  t.match(response, { answer: '', reason: 'no_answer', confidence: 0, finish_reason: 'stop' })
 })
 
 t.test("of the protocol's demonstrations those that the service has are taken", async (t) => {

@@ -8,7 +8,7 @@ import { sealed } from '../../base/json.ts'
 import { probabilityCorrect, type Calibration, SIGNALS, type Signals, chooseCalibration } from '../../src/rag/calibration.ts'
 import { explanationCost, questionCost } from '../../src/rag/admission.ts'
 import { nearestSentence, evidence } from '../../src/rag/evidence.ts'
-import { assessAnswer, confidenceSignals, mayBeWithheld } from '../../src/rag/confidence.ts'
+import { assessAnswer, confidenceSignals, mayBeWithheld, lessSure } from '../../src/rag/confidence.ts'
 import type { AnswerRequest } from '../../src/rag/schema.ts'
 import { resolveRequest } from '../../src/rag/resolve-request.ts'
 import { factServices } from '../helpers/fact-services.ts'
@@ -163,8 +163,18 @@ t.test('an answer below the least is withheld, by what is named in the reason', 
   })
   t.match(assessAnswer(READ, null, { calibration, minConfidence: 0.72 }), { answer: null, abstained: true, reason: 'low_confidence' })
   t.match(assessAnswer(READ, signals, { calibration: null, minConfidence: 0.72 }), { reason: 'low_confidence', probability_correct: null })
-  t.match(assessAnswer({ ...READ, text: '' }, null, { calibration, minConfidence: 0 }), { answer: '', confidence: 0, abstained: false })
+  t.match(assessAnswer({ ...READ, text: '' }, null, { calibration, minConfidence: 0 }), {
+    answer: '',
+    confidence: 0,
+    abstained: false,
+    reason: 'no_answer',
+  })
   t.match(assessAnswer({ ...READ, text: '' }, null, { calibration, minConfidence: 0.01 }), { answer: null, abstained: true })
+  const sure = { calibration: null, minConfidence: undefined }
+  const [answered, empty] = [READ, { ...READ, text: '' }].map((read) => assessAnswer(read, null, sure))
+  if (answered === undefined || empty === undefined) throw new Error('not assessed')
+  t.match(lessSure(empty, answered), { answer: '', abstained: false, reason: 'no_answer' }, 'of a sampled answer, not of the greedy one')
+  t.match(lessSure(answered, empty), { answer: 'the neva', abstained: false, reason: null })
   t.end()
 })
 

@@ -68,7 +68,7 @@ t.test('where the passages do not say, the nearest sentence is quoted with its t
   const nearest = 'The nearest sentence: fact 7 is a7 indeed [Fact 7]'
   const empty = await shownBy(t, await withClient(t, { says: '' }), 'what is fact 7')
   t.match(empty, { content: `The passages do not say. ${nearest}`, refusal: 'The passages do not say.' })
-  t.match(empty.cepe, { reason: null, abstained: false, extract: { id: 'p7', title: 'Fact 7', text: 'fact 7 is a7 indeed' } })
+  t.match(empty.cepe, { reason: 'no_answer', abstained: false, extract: { id: 'p7', title: 'Fact 7', text: 'fact 7 is a7 indeed' } })
   const cut = await shownBy(t, await withClient(t, { says: '', isCut: true }), 'what is fact 7')
   const refusal = 'The answer was cut off before its first word: allow more tokens.'
   t.match(cut, { content: `${refusal} ${nearest}`, refusal }, 'the passages may say it')
