@@ -58,10 +58,11 @@ export function questionCost(question: ResolvedQuestion, manifest: CepeManifest,
   // Alternatives, and answers that are not written as they are read, need another reading of the prompt.
   const isReadAgain = (question.topTokens ?? 0) > 0 || question.sampling !== undefined || question.grammar !== undefined
   const readings = isReadAgain ? 2 : 1
-  // Each of several values is read once more, one at a time from the passage of the answer alone.
-  const values = question.grammar?.filter(isValue).length ?? 0
-  const value = values > 1 ? tokenCost({ ...question, ...(question.mode === 'map-rerank' && { k: 1 }) }, manifest, []) : 0
-  return BASE_COST + readings * tokenCost(question, manifest, answers) + values * value
+  // Each of several values is read by its questions, one at a time from the passage of the answer alone.
+  const values = question.grammar?.filter(isValue) ?? []
+  const asked = values.length > 1 ? values.flatMap(({ questions = [] }) => questions).length : 0
+  const value = tokenCost({ ...question, ...(question.mode === 'map-rerank' && { k: 1 }) }, manifest, [])
+  return BASE_COST + readings * tokenCost(question, manifest, answers) + asked * value
 }
 
 function tokenCost(question: ResolvedQuestion, { dims }: CepeManifest, answers: readonly string[]): number {

@@ -55,13 +55,10 @@ export async function planRead(
   const inPrompt = (used: number) => passages.map((_, i) => i < used)
 
   switch (mode) {
-    case 'closed-book': {
-      const bare = demonstrations.map(({ question, answer }) => ({ question, answer }))
-      const prompt = pack({ ...options, passages: [], demonstrations: bare }, tokenizer)
-      return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: inPrompt(0) }
-    }
+    case 'closed-book':
     case 'decoder-only': {
-      const prompt = pack(options, tokenizer)
+      const bare = { passages: [], demonstrations: demonstrations.map(({ question, answer }) => ({ question, answer })) }
+      const prompt = pack({ ...options, ...(mode === 'closed-book' && bare) }, tokenizer)
       return { prompts: [{ ...prompt, score: 0 }], ...nothingEncoded, inDecoder: inPrompt(prompt.passagesUsed) }
     }
     case 'experts':

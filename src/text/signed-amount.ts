@@ -1,3 +1,5 @@
+import { MINUS } from './words.ts'
+
 const DIGITS = "\\d+(?:[.,'’\\u00A0\\u202F]\\d+)*"
 const GROUPED = "\\d{1,3}(?:[,.'’\\u00A0\\u202F]\\d{3})+(?:[.,]\\d+)?"
 /** No date, version or address. */
@@ -19,6 +21,12 @@ const SIGNED = [
   `(?<![\\d.,])(?:\\p{Sc} ?)?(?:${GROUPED}|\\d+[.,]\\d\\d)[-−](?=[ \\t]{0,9}(?:[;|]|\\.?[ \\t]{0,9}$(?!\\n\\s*\\d)|\\. ))`,
 ]
 const WRITTEN = new RegExp(`${SIGNED.join('|')}|${DIGITS}`, 'gmu')
+
+/** What may make a number of a text negative. */
+export const NEGATIVE = new RegExp(
+  `${MINUS} ?[.\\d]|\\d[-−](?![\\p{L}\\p{N}])|\\((?:\\p{Sc}|\\d+[.,%])|\\b(?:minus|negative|below|loss|b\\.?c)`,
+  'iu',
+)
 
 /**
  * An answer with the sign of its only number, where the passage has that in the way of accounts (`$(1,250)`, `1,250.00-`) and nowhere without

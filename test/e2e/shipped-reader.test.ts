@@ -146,6 +146,7 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
     weight: { type: 'number' },
     year: { type: 'integer' },
     technician: { type: 'string', description: 'Who changes the filters?' },
+    by: { type: 'string', description: 'name of the technician' },
     price: { type: ['number', 'null'] },
   }
   const values = { name: 'pump', schema: { type: 'object', properties: pump, required: Object.keys(pump), additionalProperties: false } }
@@ -156,9 +157,17 @@ t.test('the shipped reader answers from text that it never saw', { timeout: 380_
   })
   t.match(
     JSON.parse(filled.choices[0]?.message.content ?? 'null'),
-    { name: /Marlow/, weight: 14, year: 2019, technician: /Ruth Okafor/, price: null },
+    { name: /Marlow/, weight: 14, year: 2019, technician: /Ruth Okafor/, by: /Ruth Okafor/, price: null },
     'each value is read by its own question',
   )
+  const sizes = Object.fromEntries(['p', 'voltage', 'speed', 'pressure'].map((name) => [name, { type: 'number' }]))
+  const guessed = await client.chat.completions.create({
+    model: 'cepe',
+    messages: [{ role: 'user', content: 'When was the Marlow pump introduced?' }],
+    response_format: { type: 'json_schema', json_schema: { name: 'sizes', schema: { type: 'object', properties: sizes } } },
+    ...{ cepe: { min_confidence: 0 } },
+  })
+  t.notMatch(guessed.choices[0]?.message.content, '-', 'a number has no sign where the passage has none')
   // Small talk, and questions that no corpus of this kind answers.
   const unanswerable40 = (await readFile(fileUrl('test/fixtures/clients/unanswerable.txt'), 'utf8')).trim().split('\n')
   t.equal(unanswerable40.length, 40)

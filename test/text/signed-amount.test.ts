@@ -1,5 +1,5 @@
 import t from 'tap'
-import { asSigned } from '../../src/text/signed-amount.ts'
+import { asSigned, NEGATIVE } from '../../src/text/signed-amount.ts'
 
 const cases = [
   ['$1,250', 'The net result was $(1,250) in 2020.', '$(1,250)'],
@@ -58,5 +58,26 @@ t.test('an amount that accounts have as negative keeps its sign', (t) => {
 
 t.test('a passage of spaces takes no time', (t) => {
   t.equal(asSigned('1,250', `: ${' '.repeat(1_000_000)}(1,250)`), '1,250')
+  t.end()
+})
+
+t.test('a number may be negative where a passage has a sign', (t) => {
+  for (const text of [
+    '-5 degrees',
+    'It is −5 °C.',
+    '− 5 °C',
+    '-$5',
+    'minus five',
+    'ten below zero',
+    'A loss of 5.',
+    '$(1,250)',
+    '(1,250)',
+    '250-',
+    'in 44 BC',
+  ])
+    t.ok(NEGATIVE.test(text), text)
+  const others = ['10 V', 'on 2024-03-05', '10-12 kg', '10 - 12 kg', 'BF-55120', 'a two-year plan', 'in 1931 (see 3)', 'five – or six', '']
+  for (const text of others) t.notOk(NEGATIVE.test(text), text)
+  for (const text of [' '.repeat(100_000), '('.repeat(100_000), '(1'.repeat(50_000), '1'.repeat(100_000)]) t.notOk(NEGATIVE.test(text))
   t.end()
 })

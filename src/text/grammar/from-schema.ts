@@ -76,11 +76,8 @@ function objectOf(schema: Schema, field: string, root: Schema): Grammar {
       throw refused(path, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
     const own = schemaAt(property, path)
     const value = valueOf(resolved(own, path, root), path)
-    const question = questionOf(name, own['description'], value)
-    return [
-      `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`,
-      { ...value, ...(question !== undefined && { question }), ...(isNullable(own) && { isNullable: true }) },
-    ]
+    const questions = questionsOf(name, own['description'], value)
+    return [`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`, { ...value, questions, ...(isNullable(own) && { isNullable: true }) }]
   })
   const isOpen = parts.some(([, value]) => onlyChoice(value) === undefined)
   const written = parts.flatMap(([name, value]): Part[] => {
@@ -93,18 +90,24 @@ function objectOf(schema: Schema, field: string, root: Schema): Grammar {
 /** Names of what the request asks for. */
 const ASKED_FOR = /^(?:final )?(?:answer|value|result|response|output|text|content)$/
 
-/** The question for a property: its description if that is a question, else one for its name. */
-function questionOf(name: string, description: unknown, value: Value): string | undefined {
-  if (typeof description === 'string' && description.trim().endsWith('?')) return description.trim()
+/** A description that names something by what it belongs to ("place of birth"), not a remark about its form. */
+const PHRASE =
+  /^(?:(?:the|an?) )?(?!.*\b(?:null|if|unless|whether|is|are|must|should|not|format|string|text|json)\b)(?=.* (?:of|in|on|at|for|to|per|by|from|with|that|who|which) )([\p{L}\p{N}'’-]+(?: [\p{L}\p{N}'’-]+){2,7})\.?$/iu
+
+/** The questions for a property: its description if that is a question, else one for its name, and one for a phrase that describes it. */
+function questionsOf(name: string, description: unknown, value: Value): readonly string[] {
+  const told = typeof description === 'string' ? description.trim() : ''
+  if (told.endsWith('?')) return [told]
   const words = name
     .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
     .replace(/[_-]+/g, ' ')
     .trim()
     .toLowerCase()
-  if (ASKED_FOR.test(words)) return undefined
+  if (ASKED_FOR.test(words)) return []
   const isBoolean = value.kind === 'choice' && value.texts.includes('true')
-  if (!isBoolean) return `What is the ${words}?`
-  return /^(?:is|are|was|were|has|have|had|does|do|did|can|may|must) /.test(words) ? `${words}?` : `Is it ${words}?`
+  if (isBoolean) return [/^(?:is|are|was|were|has|have|had|does|do|did|can|may|must) /.test(words) ? `${words}?` : `Is it ${words}?`]
+  const phrase = PHRASE.exec(told)?.[1]?.replace(/^\p{Lu}(?=\p{Ll})/u, (letter) => letter.toLowerCase())
+  return [words, ...(phrase === undefined ? [] : [phrase])].map((asked) => `What is the ${asked}?`)
 }
 
 /** The text of a value without alternatives, which says nothing next to others. */

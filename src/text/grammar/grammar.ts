@@ -1,11 +1,10 @@
-/** A value of simple JSON. Its `question` asks for it where it is one of several; null stands for it if it may and no value is named. */
+/** A value of simple JSON. Its `questions` ask for it where it is one of several; null stands for it if it may and no value is named. */
 export type Value = (
   | { readonly kind: 'choice'; readonly texts: readonly string[] }
   /** A quoted string of at most this many characters (code points). */
   | { readonly kind: 'string'; readonly maxLength: number }
-  | { readonly kind: 'number' }
-  | { readonly kind: 'integer' }
-) & { readonly question?: string; readonly isNullable?: true }
+  | { readonly kind: 'number' | 'integer' }
+) & { readonly questions?: readonly string[]; readonly isNullable?: true; readonly isUnsigned?: boolean }
 /** A sequence of parts of simple JSON texts. Texts are compact: no white space between values. */
 export type Part = { readonly kind: 'literal'; readonly text: string } | Value
 export type Grammar = readonly Part[]
@@ -15,9 +14,7 @@ export type Constrained = Exclude<Value, { readonly kind: 'string' }>
 /** Digits on either side of the decimal point: the precision of doubles. */
 const MOST_DIGITS = 15
 const NUMBER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})(\\.\\d{1,${MOST_DIGITS}})?$`)
-const BEGUN_NUMBER = new RegExp(`^-?((0|[1-9]\\d{0,${MOST_DIGITS - 1}})(\\.\\d{0,${MOST_DIGITS}})?)?$`)
 const INTEGER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})$`)
-const BEGUN_INTEGER = new RegExp(`^-?(0|[1-9]\\d{0,${MOST_DIGITS - 1}})?$`)
 
 export function isValue(part: Part): part is Value {
   return part.kind !== 'literal'
@@ -32,7 +29,8 @@ export function isWhole(value: Constrained, text: string): boolean {
 /** Whether a text begins a value, or is one. */
 export function isBegun(value: Constrained, text: string): boolean {
   if (value.kind === 'choice') return value.texts.some((whole) => whole.startsWith(text))
-  return (value.kind === 'number' ? BEGUN_NUMBER : BEGUN_INTEGER).test(text)
+  // A zero ends every beginning of a number.
+  return !(value.isUnsigned && text.startsWith('-')) && (isWhole(value, text) || isWhole(value, `${text}0`))
 }
 
 /** Whether a text is a whole value that no other continues. */

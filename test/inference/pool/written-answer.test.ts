@@ -212,3 +212,41 @@ await t.test('each of several values is read by its own question, and null where
     last: '',
   })
 })
+
+await t.test('a number that the limit cuts is not taken for a whole one', async (t) => {
+  const passages = [passage('Australia', 'The population is 1,250 people and the capital is Canberra.', 1)]
+  const year = { type: 'integer', description: 'what is the population?' }
+  for (const properties of [{ year }, { year, city: { type: 'string' } }, { city: { type: 'string' }, year }]) {
+    const read = { ...asked, passages, question: year.description, grammar: object(properties) }
+    const whole = (await reader.answer({ ...read, maxNewTokens: 60 })).written?.text
+    for (let maxNewTokens = 1; maxNewTokens < 12; maxNewTokens++) {
+      const { text, stopped } = (await reader.answer({ ...read, maxNewTokens })).written ?? {}
+      const number = /"year":-?\d+(?=[,}])/.exec(text ?? '')?.[0]
+      t.ok(number === undefined || whole?.includes(`${number},`) || whole?.includes(`${number}}`), `${text} of ${whole}`)
+      t.ok(!stopped || text === whole, `${text} has ended`)
+      t.notMatch(text, /:,|:$|"year":-?\d*,"city":$/, 'no name without its value')
+    }
+  }
+})
+
+await t.test('the prompts of all values count', async (t) => {
+  const question = 'what is the capital of australia?'
+  const alone = { ...asked, question, passages: asked.passages.slice(1, 2) }
+  const { promptTokens } = await reader.answer(alone)
+  for (const count of [2, 4]) {
+    const properties = Object.fromEntries(Array.from({ length: count }, (_, i) => [`city${i}`, { type: 'string', description: question }]))
+    t.equal((await reader.answer({ ...alone, grammar: object(properties) })).promptTokens, (count + 1) * promptTokens)
+  }
+})
+
+await t.test('what the question of a name does not find is asked for by the description', async (t) => {
+  const passages = asked.passages.slice(1, 2)
+  const formed = (capital: object) => reader.answer({ ...asked, passages, grammar: object({ capital, city: { type: 'string' } }) })
+  const read = async (capital: object) => (await formed(capital)).promptTokens
+  const year = { type: ['integer', 'null'] }
+  t.match((await formed(year)).written?.text, '"capital":null')
+  t.ok((await read({ ...year, description: 'year of the foundation' })) > (await read(year)), 'both questions are read')
+  const named = { enum: ['canberra', 'lima'] }
+  t.match((await formed(named)).written?.text, '"capital":"canberra"')
+  t.equal(await read({ ...named, description: 'name of the capital' }), await read(named), 'what the name finds is not asked for again')
+})

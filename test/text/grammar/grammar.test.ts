@@ -148,7 +148,7 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
     [
       { kind: 'literal', text: '{"kind":"city"' },
       { kind: 'literal', text: ',"city":' },
-      { kind: 'string', maxLength: 500, question: 'What is the city?' },
+      { kind: 'string', maxLength: 500, questions: ['What is the city?'] },
       { kind: 'literal', text: ',"is":true' },
       { kind: 'literal', text: '}' },
     ],
@@ -161,23 +161,40 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   t.end()
 })
 
-t.test('each property is asked for by its name, or by its description', (t) => {
-  const question = (name: string, property: object): unknown => {
+t.test('each property is asked for by its name, then by a phrase that describes it, or by its description alone', (t) => {
+  const questions = (name: string, property: object): unknown => {
     const [, value] = grammarOf({ type: 'object', properties: { [name]: property } }, 's')
-    return value && 'question' in value ? value.question : undefined
+    return value && 'questions' in value ? value.questions : undefined
   }
+  const place = ['What is the where?', 'What is the place of birth?']
   for (const [name, property, expected] of [
-    ['start_date', { type: 'string' }, 'What is the start date?'],
-    ['startDate', { type: 'string' }, 'What is the start date?'],
-    ['weight-kg', { type: 'number' }, 'What is the weight kg?'],
-    ['kind', { enum: ['a', 'b'] }, 'What is the kind?'],
-    ['is_open', { type: 'boolean' }, 'is open?'],
-    ['paid', { type: ['boolean', 'null'] }, 'Is it paid?'],
-    ['rent', { type: 'number', description: 'In euros' }, 'What is the rent?'],
-    ['rent', { type: 'number', description: ' How much is the rent per month? ' }, 'How much is the rent per month?'],
-    ['answer', { type: 'string' }, undefined],
-    ['finalAnswer', { type: 'string' }, undefined],
+    ['start_date', { type: 'string' }, ['What is the start date?']],
+    ['startDate', { type: 'string' }, ['What is the start date?']],
+    ['weight-kg', { type: 'number' }, ['What is the weight kg?']],
+    ['kind', { enum: ['a', 'b'] }, ['What is the kind?']],
+    ['is_open', { type: 'boolean' }, ['is open?']],
+    ['paid', { type: ['boolean', 'null'] }, ['Is it paid?']],
+    ['paid', { type: 'boolean', description: 'state of the payment' }, ['Is it paid?']],
+    ['rent', { type: 'number', description: 'In euros' }, ['What is the rent?']],
+    ['rent', { type: 'number', description: ' How much is the rent per month? ' }, ['How much is the rent per month?']],
+    ['where', { type: 'string', description: 'place of birth' }, place],
+    ['where', { type: ['string', 'null'], description: ' The place of birth. ' }, place],
+    ['code', { type: 'string', description: 'ISBN of the book' }, ['What is the code?', 'What is the ISBN of the book?']],
+    ['answer', { type: 'string' }, []],
+    ['finalAnswer', { type: 'string', description: 'answer to the question' }, []],
   ] as const)
-    t.equal(question(name, property), expected, name)
+    t.same(questions(name, property), expected, name)
+  const remarks = [
+    'Null if it is not in the text',
+    'date in ISO format',
+    'must be one of these',
+    'Rotterdam',
+    'the place of birth, as the register of the parish has it',
+    'a long description of what the field may hold and of where that is found',
+    `place${' '.repeat(100_000)}of birth`,
+    'of '.repeat(100_000),
+  ]
+  for (const description of remarks)
+    t.same(questions('where', { type: 'string', description }), ['What is the where?'], description.slice(0, 40))
   t.end()
 })

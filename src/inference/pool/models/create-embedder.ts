@@ -67,9 +67,8 @@ export async function createEmbedder(options: EmbedderOptions): Promise<Embedder
         const count = Math.max(1, Math.floor(Math.min(batchTokens, provider === 'cuda' ? Infinity : BULK_BATCH_MS / msPerToken) / longest))
         const batch = left.slice(0, count)
         left = left.slice(count)
-        const deadline = until === Infinity ? {} : { deadlineMs: until - performance.now() }
         const own = batch.map((index) => at(texts, index))
-        const embedded = await embedBatch(own, { ...run, ...deadline })
+        const embedded = await embedBatch(own, { ...run, deadlineMs: until - performance.now() })
         msPerToken = 0.8 * msPerToken + (0.2 * embedded.runMs) / (longest * batch.length)
         batch.forEach((index, row) => vectors.set(index, at(embedded.vectors, row)))
       }

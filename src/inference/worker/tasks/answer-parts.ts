@@ -3,7 +3,7 @@ import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import type { PromptTokenizer } from '../../../text/pack.ts'
 import { type ReadPlan, cutContexts } from '../../../text/plan.ts'
 import type { AnswerRead, AnswerReadResult, GenerateRequest, GenerateResult, ReplugRequest, AttendedSentence } from '../../contract.ts'
-import { isWhole } from '../../../text/grammar/grammar.ts'
+import { isFinal } from '../../../text/grammar/grammar.ts'
 import { answerTokens } from './answer-tokens.ts'
 import { firstLine, cutAtStop, textToStop } from '../decoder/text-streamer.ts'
 import { renderPassage, type PromptPassage } from '../../../text/prompt.ts'
@@ -56,7 +56,7 @@ export function answerResult({ read, plan, decoded, stopIds, tokenizer }: Answer
   const answer = read.value === undefined && asksForPhrase(read.instruction) ? withoutPhrase(cut.text.trim()) : cut.text.trim()
   return {
     text: answer,
-    stopped: stopped || cut.stopped || (read.value !== undefined && isWhole(read.value, answer)),
+    stopped: stopped || cut.stopped || (read.value !== undefined && isFinal(read.value, answer)),
     logprobs: decoded.logprobs,
     contextShares: decoded.contextShares,
     ...(decoded.attentionFocus && { attentionFocus: decoded.attentionFocus }),

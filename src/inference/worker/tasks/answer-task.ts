@@ -8,16 +8,12 @@ import type { RunContext } from '../decoder/step-decoding.ts'
 import { createTextStreamer } from '../decoder/text-streamer.ts'
 import { timed } from '../runtime/timed.ts'
 
+export type Answer = Output<'answer'>
 /** A request that is answered from one plan. */
 export type PlannedRead = Unplanned & { readonly mode: PlannedMode }
 
 /** Plans the prompt of a question with its passages, and answers. @throws as planRead */
-export async function answerTask(
-  model: ReaderModel,
-  read: PlannedRead,
-  yieldPoint: YieldPoint,
-  onText?: OnText,
-): Promise<Output<'answer'>> {
+export async function answerTask(model: ReaderModel, read: PlannedRead, yieldPoint: YieldPoint, onText?: OnText): Promise<Answer> {
   const { tokenizer, stopIds, limits } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
   const question = instructed(read.question, read.instruction)
@@ -37,12 +33,7 @@ export async function answerTask(
 }
 
 /** Decodes in the request's mode. @returns the plan of the passages that were read, too */
-async function decode(
-  model: ReaderModel,
-  read: PlannedRead,
-  plan: ReadPlan,
-  runContext: RunContext,
-): Promise<{ readonly plan: ReadPlan; readonly decoded: Output<'generate'> }> {
+async function decode(model: ReaderModel, read: PlannedRead, plan: ReadPlan, runContext: RunContext) {
   const { stopIds } = model
   if (read.mode === 'replug') return { plan, decoded: await replugTask(model, replugRequest(read, plan, stopIds), runContext) }
   if (read.mode !== 'experts') return { plan, decoded: await generateTask(model, generateRequest(read, plan, stopIds), runContext) }

@@ -1,13 +1,12 @@
 import { unprocessable } from '../../../../base/errors.ts'
-import type { CepeManifest } from '../../../../models/manifest.ts'
 import { asksForPhrase, withoutPhrase } from '../../../text/instruction.ts'
 import { planDocument } from '../../../text/document/plan-document.ts'
-import type { DocumentChunk, DocumentPlan } from '../../../text/document/request.ts'
+import type { DocumentChunk } from '../../../text/document/request.ts'
 import type { DocumentRead } from '../../contract.ts'
 import type { Output, YieldPoint } from '../../protocol.ts'
 import { generateTask } from './generate-task.ts'
 import { textToStop } from '../decoder/text-streamer.ts'
-import { at } from '../../../../base/at.ts'
+import { at, sum } from '../../../../base/at.ts'
 import { passageChunks } from '../../../text/document/passage-chunks.ts'
 import { rankByWords } from '../../../text/words.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
@@ -26,6 +25,9 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
   const unread = `This model has no encoder, and its prompt holds ${plan.tail?.tokens ?? 0} of the document's ${plan.tokens} tokens: leave encoder_tokens out to have its end read alone.`
   if (manifest.graphs.encoder === null && plan.contextIds.length > 0) throw unprocessable('encoder_tokens', unread)
   const stopIds = read.stopAtLineEnd ? tokenizer.stopIds('\n') : manifest.tokens.eos_ids
+  // Of the prompt to the contexts in one layer, and of the new tokens, which is an output.
+  const attended = manifest.dims.heads * plan.promptIds.length + read.maxNewTokens
+  const attentionBytes = FLOAT_BYTES * sum(plan.contextIds.map(({ length }) => length)) * attended
   const decoded = await generateTask(
     model,
     {
@@ -36,7 +38,7 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
       stopIds,
       maxNewTokens: read.maxNewTokens,
       minNewTokens: read.minNewTokens,
-      stepwise: attentionBytes(plan, read, manifest) > MOST_ATTENTION_BYTES,
+      stepwise: attentionBytes > MOST_ATTENTION_BYTES,
       sampling: read.sampling,
     },
     { yieldPoint },
@@ -56,11 +58,6 @@ export async function documentTask(model: ReaderModel, read: DocumentRead, yield
     contexts: read.includePrompts ? plan.contextIds.map((ids) => tokenizer.decode(ids)) : [],
     timingsMs: { plan: ms, ...decoded.timingsMs },
   }
-}
-
-/** Bytes of the prompt's attention to the contexts in one layer, and of the new tokens' attention, which is an output. */
-function attentionBytes({ contextIds, promptIds }: DocumentPlan, { maxNewTokens }: DocumentRead, { dims }: CepeManifest): number {
-  return FLOAT_BYTES * contextIds.reduce((sum, { length }) => sum + length, 0) * (dims.heads * promptIds.length + maxNewTokens)
 }
 
 /**

@@ -4,13 +4,11 @@ import { asSigned } from '../../../text/signed-amount.ts'
 import { plainText } from '../../../text/words.ts'
 import { sureness } from '../../confidence.ts'
 import type { AnswerRead } from '../../contract.ts'
-import type { Output, YieldPoint } from '../../protocol.ts'
+import type { YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { passageWeights } from './answer-parts.ts'
-import { answerTask, type PlannedRead } from './answer-task.ts'
+import { answerTask, type Answer, type PlannedRead } from './answer-task.ts'
 import { tokensAround } from './json-tokens.ts'
-
-type Answer = Output<'answer'>
 
 /** An answer, and the request for it alone: with the passages that it is from. */
 export interface Placed {
@@ -61,11 +59,7 @@ const TO_END = 3
  * The answer of a passage as it stands there: an amount with its sign, and what the default limit cuts read once more, to its end.
  * @returns the second reading, too, if there is one
  */
-export async function inPassage(
-  model: ReaderModel,
-  placed: Placed,
-  yieldPoint: YieldPoint,
-): Promise<{ readonly answer: Answer; readonly ended: Placed | undefined }> {
+export async function inPassage(model: ReaderModel, placed: Placed, yieldPoint: YieldPoint) {
   const { answer: cut, asked, whole } = placed
   const maxNewTokens = TO_END * asked.maxNewTokens
   const isRoom = cut.promptTokens + maxNewTokens <= model.limits.window

@@ -13,7 +13,7 @@ import { BLOCK_SEPARATOR, QUESTION_START, renderPassage } from '../../../text/pr
 import type { CepeManifest } from '../../../../models/manifest.ts'
 import { type MovedKeys, scoreStreaming } from '../decoder/streaming-llm.ts'
 
-/** Scores each choice as the answer to a question with its passages. @throws unprocessable, and as planRead */
+/** Scores each choice as the answer to a question with its passages. @throws unprocessable naming the choice without tokens, or the lengths that do not fit the window; as planRead */
 export async function choicesTask(model: ReaderModel, read: ChoicesRead, yieldPoint: YieldPoint): Promise<Output<'choices'>> {
   const { tokenizer, limits } = model
   const wrap = tokenizer.chatWrap(read.chatTemplate ?? 'none', read.earlier)
@@ -26,20 +26,15 @@ export async function choicesTask(model: ReaderModel, read: ChoicesRead, yieldPo
     await yieldPoint()
     continuations.push(continuationIds(text, bare, choice.trim(), tokenizer))
   }
-  checkChoices(read.choices, continuations, ids.length, limits.window)
+  const empty = continuations.findIndex(({ length }) => length === 0)
+  if (empty >= 0) throw unprocessable('choices', `The choice ${JSON.stringify(at(read.choices, empty))} has no tokens.`)
+  const longest = Math.max(...continuations.map(({ length }) => length))
+  const problem = `The prompt (${ids.length} tokens) and the longest choice (${longest}) exceed the model's window of ${limits.window}`
+  if (ids.length + longest > limits.window) throw unprocessable('choices', `${problem}: shorten the choices.`)
   const input = { contexts, contextIds, contextTokens: read.contextTokens }
   const { phi, tokenCounts } = await encodeContexts(model.encoder, input, yieldPoint)
   const logprobs = await score(await model.stepModel(), { promptIds: ids, continuations }, phi, yieldPoint)
   return { logprobs, contextOf, inDecoder, contextTokenCounts: tokenCounts }
-}
-
-/** @throws unprocessable naming the choice without tokens, or the lengths that do not fit the window */
-function checkChoices(choices: readonly string[], continuations: readonly (readonly number[])[], prompt: number, window: number): void {
-  const empty = continuations.findIndex((ids) => ids.length === 0)
-  if (empty >= 0) throw unprocessable('choices', `The choice ${JSON.stringify(at(choices, empty))} has no tokens.`)
-  const longest = Math.max(...continuations.map((ids) => ids.length))
-  const problem = `The prompt (${prompt} tokens) and the longest choice (${longest}) exceed the model's window of ${window}`
-  if (prompt + longest > window) throw unprocessable('choices', `${problem}: shorten the choices.`)
 }
 
 /** Minimum tokens of a passage for a meaningful comparison. */

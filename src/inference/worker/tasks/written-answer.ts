@@ -1,22 +1,24 @@
 import { sum } from '../../../../base/at.ts'
 import { determined, inWords, stringIn, valueIn } from '../../../text/grammar/fill.ts'
 import { isValue, type Grammar, type Value } from '../../../text/grammar/grammar.ts'
+import { NEGATIVE } from '../../../text/signed-amount.ts'
 import { confidence, sureness } from '../../confidence.ts'
 import type { AnswerRead, WrittenAnswer } from '../../contract.ts'
-import type { Output, OnText, YieldPoint } from '../../protocol.ts'
+import type { OnText, YieldPoint } from '../../protocol.ts'
 import type { ReaderModel } from '../decoder/reader-model.ts'
 import { timed } from '../runtime/timed.ts'
-import { answerTask } from './answer-task.ts'
+import { answerTask, type Answer } from './answer-task.ts'
 import { fixedToken, framedTokens } from './json-tokens.ts'
 import { inPassage, mapRerankTask, type Placed } from './map-rerank.ts'
 
-type Answer = Output<'answer'>
 type Reading = Omit<AnswerRead, 'grammar'>
 
 interface Run {
   readonly model: ReaderModel
   readonly read: Reading
   readonly yieldPoint: YieldPoint
+  /** Greedy answers to the questions of values. */
+  readonly readings: Answer[]
 }
 
 /** A form or value, and the answer in words that it is from, as likely as it. */
@@ -37,11 +39,11 @@ export async function writtenAnswerTask(
   onText?: OnText,
 ): Promise<Answer> {
   const isPlain = read.sampling === undefined && grammar === undefined
-  const first = await placed(model, read, yieldPoint, isPlain ? onText : undefined)
+  const run: Run = { model, read, yieldPoint, readings: [] }
+  const first = await placed(run, isPlain ? onText : undefined)
   const { answer } = first
   if (isPlain) return answer
   const { result, ms } = await timed(async () => {
-    const run = { model, read, yieldPoint }
     const said = await sampled(run, first, grammar ? undefined : onText)
     const formed = grammar && (await inForm(run, grammar, { ...first, answer: said }))
     return { said, ...(formed ?? { inWords: said, written: writtenOf(said) }) }
@@ -50,7 +52,8 @@ export async function writtenAnswerTask(
   const { text, stopped, logprobs, timingsMs } = answer
   const isOther = inWords !== said || said.text !== text
   const other = isOther && { ...writtenOf(inWords), greedy: { text, stopped, logprobs } }
-  return { ...answer, ...other, written, timingsMs: { ...timingsMs, generate: timingsMs.generate + ms } }
+  const promptTokens = sum([answer, ...run.readings].map((each) => each.promptTokens))
+  return { ...answer, ...other, written, promptTokens, timingsMs: { ...timingsMs, generate: timingsMs.generate + ms } }
 }
 
 function writtenOf({ text, stopped, logprobs, tokens }: Answer): WrittenAnswer {
@@ -62,12 +65,7 @@ function readsOneByOne({ mode, passages }: Reading): boolean {
 }
 
 /** The greedy answer; without its tokens where another one is sampled. */
-async function placed(
-  model: ReaderModel,
-  { sampling, topTokens, ...rest }: Reading,
-  yieldPoint: YieldPoint,
-  onText?: OnText,
-): Promise<Placed> {
+async function placed({ model, read: { sampling, topTokens, ...rest }, yieldPoint }: Run, onText?: OnText): Promise<Placed> {
   const read = sampling ? rest : { ...rest, topTokens }
   if (readsOneByOne(read)) return mapRerankTask(model, read, yieldPoint)
   const asked = { ...read, mode: read.mode === 'map-rerank' ? 'decoder-only' : read.mode } as const
@@ -97,15 +95,17 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   const found = determined(grammar, answer.text)
   const formed: Formed[] = []
   const parts: WrittenAnswer[] = []
-  let left = read.maxNewTokens
-  for (const part of grammar) {
+  let [left, isClosed] = [read.maxNewTokens, true]
+  for (const [i, part] of grammar.entries()) {
+    // No more is written than there are tokens for. A number that they cut is not closed either: it would be taken for the whole one.
+    if (left < 1 && (i < grammar.length - 1 || !isClosed)) break
     if (!isValue(part)) parts.push({ text: part.text, stopped: true, logprobs: [], tokens: [fixedToken(part.text)] })
-    else if (left < 1) break
     else {
-      const own = values.length > 1 && part.question !== undefined ? await readField(run, part.question, said, left) : said
+      const own = (values.length > 1 ? await readField(run, part, said, left) : undefined) ?? said
       const value = await formOf(run, part, part === found && sureness(answer) >= sureness(own.answer) ? said : own)
       formed.push(value)
       parts.push(value.written)
+      isClosed = value.written.stopped || part.kind === 'string' || part.kind === 'choice'
       if (!read.isDefaultLimit) left -= value.written.logprobs.length
     }
   }
@@ -125,37 +125,52 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   return { inWords: least === answer ? answer : { ...answer, logprobs: least.logprobs }, written }
 }
 
-/** Reads a value where the answer was read. A passage that was read alone is what its question is about. */
-async function readField({ model, read, yieldPoint }: Run, ask: string, { whole }: Placed, maxNewTokens: number): Promise<Placed> {
-  const question = readsOneByOne(read) ? ask : `${read.question} ${ask}`
-  const own = { ...read, question, passages: whole.passages, kDecoder: whole.kDecoder, maxNewTokens }
-  const greedy = await placed(model, own, yieldPoint)
-  return { ...greedy, answer: await sampled({ model, read: own, yieldPoint }, greedy) }
+/**
+ * Reads a value where the answer was read, by the first of its questions whose reading names it, else by the last. A passage that was read
+ * alone is what a question is about.
+ */
+async function readField(run: Run, part: Value, { whole }: Placed, maxNewTokens: number): Promise<Placed | undefined> {
+  const { read, readings } = run
+  let found: Placed | undefined
+  for (const ask of part.questions ?? []) {
+    const question = readsOneByOne(read) ? ask : `${read.question} ${ask}`
+    const own = { ...run, read: { ...read, question, passages: whole.passages, kDecoder: whole.kDecoder, maxNewTokens } }
+    const greedy = await placed(own)
+    readings.push(greedy.answer)
+    found = { ...greedy, answer: await sampled(own, greedy) }
+    const { text } = found.answer
+    if (part.kind === 'string' ? text !== '' : valueIn(part, text) !== undefined) break
+  }
+  return found
 }
 
 /** The value that an answer in words names, or decoded from what that is from, so that nothing but the value is scored. */
-async function formOf({ model, read, yieldPoint }: Run, value: Value, { answer, asked }: Placed): Promise<Formed> {
-  const named = value.kind === 'string' ? undefined : valueIn(value, answer.text)
-  const isNone = answer.text === '' || (named === undefined && (value.kind === 'number' || value.kind === 'integer'))
-  if (value.isNullable && isNone) return { inWords: answer, written: framed(answer, 'null') }
+async function formOf({ model, read, yieldPoint }: Run, value: Value, { answer, asked, whole }: Placed): Promise<Formed> {
+  const { text, stopped } = answer
+  const written = (json: string, isEnded: boolean): Formed => ({ inWords: answer, written: framed(answer, json, isEnded) })
+  const told = value.kind === 'string' ? undefined : valueIn(value, text)
+  const isNone = text === '' || (told === undefined && (value.kind === 'number' || value.kind === 'integer'))
+  if (value.isNullable && isNone) return written('null', stopped)
   if (value.kind === 'string') {
-    const text = stringIn(value, answer.text)
-    return { inWords: answer, written: framed(answer, text, text === JSON.stringify(answer.text)) }
+    const json = stringIn(value, text)
+    return written(json, stopped && json === JSON.stringify(text))
   }
-  if (named !== undefined) return { inWords: answer, written: framed(answer, named) }
+  // What follows the last two words of a cut answer may change its value: "1," of 1,250 and "2 hundred tho" of 200,000.
+  const sure = stopped || told === undefined ? told : valueIn(value, text.split(' ').slice(0, -2).join(' '))
+  if (told !== undefined && sure === told) return written(told, true)
   const words = inWords(value)
+  const isUnsigned = whole.passages.length > 0 && !whole.passages.some(({ text }) => NEGATIVE.test(text))
   const decoded = await answerTask(
     model,
-    { ...asked, topTokens: read.topTokens, sampling: read.sampling, stop: [], value: words.value },
+    { ...asked, topTokens: read.topTokens, sampling: read.sampling, stop: [], value: { ...words.value, isUnsigned } },
     yieldPoint,
   )
   // A number is as likely as all its digits together: after an unlikely one others, such as zeros, are likely.
   const scored = value.kind === 'choice' ? decoded : { ...decoded, logprobs: [sum(decoded.logprobs)] }
-  return { inWords: scored, written: framed(decoded, words.json(decoded.text)) }
+  return { inWords: scored, written: framed(decoded, words.json(decoded.text), decoded.stopped) }
 }
 
-/** @param text JSON of a value; a number or choice that stands for the answer has ended there */
-function framed({ text: answer, stopped, logprobs, tokens }: Answer, text: string, isWhole = true): WrittenAnswer {
-  const isOther = !text.includes(JSON.stringify(answer).slice(1, -1))
-  return { text, stopped: isWhole && (stopped || isOther), logprobs, tokens: tokens && framedTokens(tokens, text) }
+/** @param text JSON of a value */
+function framed({ logprobs, tokens }: Answer, text: string, stopped: boolean): WrittenAnswer {
+  return { text, stopped, logprobs, tokens: tokens && framedTokens(tokens, text) }
 }

@@ -62,6 +62,13 @@ t.test('a constraint leaves the tokens that go on, and the end where a text is w
     first.some((id) => stopIds.includes(id)),
     'nothing is not whole',
   )
+  const unsigned = open(createConstraint({ kind: 'integer', isUnsigned: true }, texts, stopIds))
+  t.same(
+    unsigned,
+    first.filter((id) => !texts[id]?.includes('-')),
+    'no sign where none may be',
+  )
+  t.ok(unsigned.length < first.length)
   const seven = texts.findIndex((text) => text === '7')
   t.equal(integer.accept(seven), false, 'a number may go on')
   const second = open(integer)
