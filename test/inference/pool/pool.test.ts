@@ -13,6 +13,8 @@ import { until } from '../../helpers/until.ts'
 
 /** A bound of runs that a hanging one exceeds, and a short one does not while the machine is busy. */
 const OVERLONG_MS = 1000
+/** A run that begins so much later has not reached the bound as well when it is seen late that the first one has. */
+const LATER_MS = OVERLONG_MS / 2
 
 async function open(
   t: Test,
@@ -116,7 +118,7 @@ await t.test('a run beyond its own bound is killed, and what shared its process 
   const { pool } = await open(t, { maxRunMs: OVERLONG_MS })
   const before = pool.status().children[0]?.pid ?? 0
   const hung = t.rejects(pool.run(stubTask('hang'), { lane: 'long' }), { code: 'deadline_exceeded', message: /CEPE_MAX_RUN_MS/ })
-  await delay(100)
+  await delay(LATER_MS)
   const beside = pool.run(stubTask('echo beside'))
   await hung
   t.not(pidOf(await beside), before)
@@ -127,7 +129,7 @@ await t.test('a run beyond its own bound is killed, and what shared its process 
 await t.test('a text is heard as it comes about, and once, also where its run is done anew', async (t) => {
   const { pool, touch } = await open(t, { maxRunMs: OVERLONG_MS })
   const overlong = t.rejects(pool.run(stubTask('steps never'), { lane: 'long' }), { code: 'deadline_exceeded' })
-  await delay(200)
+  await delay(LATER_MS)
   const pieces: string[] = []
   const before = pool.status().children[0]?.pid ?? 0
   const spoken = pool.run(stubTask('say go'), { onText: (piece) => pieces.push(piece) })
