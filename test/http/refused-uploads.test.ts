@@ -37,37 +37,11 @@ const REFUSED: readonly (readonly [what: string, url: string, type: string | und
   ['a JSON body over the limit', '/v1/answer', 'application/json', () => LARGE, 413],
 ]
 
-t.test('a client that is still sending a body that is refused receives the response', async (t) => {
-  const server = await startServer(tinyShared(await tempDir(t), { CEPE_ADMIN_KEY: KEY }))
-  t.teardown(() => server.stop('SIGKILL'))
-  for (const [what, url, type, body, status] of REFUSED)
-    // Not each broken connection loses its response.
-    for (let i = 0; i < 4; i++) {
-      const headers = { authorization: `Bearer ${KEY}`, ...(type !== undefined && { 'content-type': type }) }
-      const response = await fetch(server.url + url, { method: 'POST', headers, body: body() }).catch((error: Error) => error)
-      t.match(response, { status }, what)
-      if (response instanceof Response) t.match(await response.json(), { error: { code: String } }, what)
-    }
-})
-
-t.test('a client that asks for it receives the response, then the end of the connection', async (t) => {
-  const server = await startServer(tinyShared(await tempDir(t), { CEPE_ADMIN_KEY: KEY }))
-  t.teardown(() => server.stop('SIGKILL'))
-  for (const [what, head] of [
-    ['asked', 'HTTP/1.1\r\nConnection: close'],
-    ['older', 'HTTP/1.0'],
-  ] as const) {
-    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-    const received = text(socket)
-    socket.write(`POST /none ${head}\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 2000000\r\n\r\n`)
-    socket.write(Buffer.alloc(2_000_000, 'a'))
-    t.match(await received, /^HTTP\/1\.1 404 [^]*"not_found"/, what)
-  }
-})
+const server = await startServer(tinyShared(await tempDir(t), { CEPE_ADMIN_KEY: KEY }))
+t.teardown(() => server.stop('SIGKILL'))
 
 t.test('a client that does not close its end holds no connection after the response', async (t) => {
-  const server = await startServer(tinyShared(await tempDir(t)))
-  t.teardown(() => server.stop('SIGKILL'))
+  // The first test: connections that clients keep open would be counted as well.
   const open = async () => (await readdir(`/proc/${server.pid}/fd`).catch(() => [])).length
   const before = await open()
   const sockets = Array.from({ length: 20 }, () => connect({ port: Number(new URL(server.url).port), allowHalfOpen: true }))
@@ -81,6 +55,30 @@ t.test('a client that does not close its end holds no connection after the respo
   await until(async () => (await open()) <= before)
 })
 
+t.test('a client that is still sending a body that is refused receives the response', async (t) => {
+  for (const [what, url, type, body, status] of REFUSED)
+    // Not each broken connection loses its response.
+    for (let i = 0; i < 4; i++) {
+      const headers = { authorization: `Bearer ${KEY}`, ...(type !== undefined && { 'content-type': type }) }
+      const response = await fetch(server.url + url, { method: 'POST', headers, body: body() }).catch((error: Error) => error)
+      t.match(response, { status }, what)
+      if (response instanceof Response) t.match(await response.json(), { error: { code: String } }, what)
+    }
+})
+
+t.test('a client that asks for it receives the response, then the end of the connection', async (t) => {
+  for (const [what, head] of [
+    ['asked', 'HTTP/1.1\r\nConnection: close'],
+    ['older', 'HTTP/1.0'],
+  ] as const) {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    const received = text(socket)
+    socket.write(`POST /none ${head}\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 2000000\r\n\r\n`)
+    socket.write(Buffer.alloc(2_000_000, 'a'))
+    t.match(await received, /^HTTP\/1\.1 404 [^]*"not_found"/, what)
+  }
+})
+
 /** Refused before the framework has a request, with the body that follows. */
 const MALFORMED: readonly (readonly [what: string, head: string, status: number, code: string])[] = [
   ['headers that are too large', `Content-Length: 3000000\r\nX: ${'y'.repeat(20_000)}\r\n`, 431, 'headers_too_large'],
@@ -90,8 +88,6 @@ const MALFORMED: readonly (readonly [what: string, head: string, status: number,
 ]
 
 t.test('a client that is still sending a request that cannot be read receives the response, then the end of the connection', async (t) => {
-  const server = await startServer(tinyShared(await tempDir(t)))
-  t.teardown(() => server.stop('SIGKILL'))
   for (const [what, head, status, code] of MALFORMED)
     for (let i = 0; i < 4; i++) {
       const socket = connect(Number(new URL(server.url).port), '127.0.0.1')

@@ -20,28 +20,28 @@ await t.test('a file goes in: states, counters, rejects, report', async (t) => {
   const dir = await tempDir(t)
   const { index, jobs } = await withJobs(t, dir)
   const file = join(dir, 'corpus.tsv')
-  await writeFile(file, `${toTsv(somePassages(300))}bad line\np5\tagain\tT\n`)
+  await writeFile(file, `${toTsv(somePassages(40))}bad line\np5\tagain\tT\n`)
   const states = new Set<string>()
   const { id } = await jobs.addFile(file, { max_rejected_share: 0.1 })
   const job = await jobs.wait(id, ({ state }) => states.add(state))
-  t.match(job, { state: 'done', error: null, result: { rows: 300, recall: null }, source: { name: 'corpus.tsv', path: file } })
-  t.match(job.counters, { read: 302, rejected: 2, accepted: 300, embedded: 300, skipped: 0, committed: 300 })
+  t.match(job, { state: 'done', error: null, result: { rows: 40, recall: null }, source: { name: 'corpus.tsv', path: file } })
+  t.match(job.counters, { read: 42, rejected: 2, accepted: 40, embedded: 40, skipped: 0, committed: 40 })
   t.same(
     job.recent_rejects.map(({ line, reason }) => [line, reason]),
     [
-      [302, 'missing_column'],
-      [303, 'duplicate_id'],
+      [42, 'missing_column'],
+      [43, 'duplicate_id'],
     ],
   )
   const report = (await linesOf(await jobs.report(id))).map((line) => JSON.parse(line) as { line: number })
   t.same(
     report.map(({ line }) => line),
-    [302, 303],
+    [42, 43],
   )
   t.equal((await index.get('p7'))?.source, 'corpus.tsv')
   await t.rejects(access(join(dir, 'index', 'jobs', id, 'shards')), { code: 'ENOENT' }, 'the planned copy is gone')
   const again = await jobs.addFile(file, { max_rejected_share: 0.1 })
-  t.match((await jobs.wait(again.id)).counters, { embedded: 0, skipped: 300, committed: 300 })
+  t.match((await jobs.wait(again.id)).counters, { embedded: 0, skipped: 40, committed: 40 })
   t.same(
     (await jobs.list()).map((one) => one.id),
     [id, again.id],
@@ -422,7 +422,7 @@ await t.test('vectors that do not pass stop a job; its work is kept', async (t) 
   let texts = 0
   let broken = true
   const { index, jobs } = await withJobs(t, dir, {
-    shardRows: 50,
+    shardRows: 10,
     embed: async (some) => {
       texts += passagesAmong(some)
       const vectors = await embed(some)
@@ -430,13 +430,13 @@ await t.test('vectors that do not pass stop a job; its work is kept', async (t) 
       return vectors
     },
   })
-  const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(200))), options: { replace: true } })
-  t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'index_invalid', message: /NaN/ }, counters: { committed: 100 } })
+  const { id } = await jobs.addUpload({ bytes: streamed(toTsv(somePassages(40))), options: { replace: true } })
+  t.match(await jobs.wait(id), { state: 'stopped', error: { code: 'index_invalid', message: /NaN/ }, counters: { committed: 20 } })
   await t.rejects(index.count(), { code: 'index_missing' }, 'nothing half-made is in service')
   broken = false
   await jobs.resume(id)
-  t.match(await jobs.wait(id), { state: 'done', counters: { committed: 200 } })
-  t.equal(texts, 250, 'two shards were not embedded again')
+  t.match(await jobs.wait(id), { state: 'done', counters: { committed: 40 } })
+  t.equal(texts, 50, 'two shards were not embedded again')
 })
 
 await t.test('a table whose vector index has too little recall is served exactly, with a warning, until the limit is lower', async (t) => {
@@ -465,16 +465,16 @@ await t.test('two processes share the queue: a job is done once', async (t) => {
   const counted = { embed: (some: readonly string[]) => ((texts += passagesAmong(some)), embed(some)) }
   const one = await withJobs(t, dir, counted)
   const two = await withJobs(t, dir, counted)
-  const { id } = await one.jobs.addUpload({ bytes: streamed(toTsv(somePassages(200))), options: {} })
+  const { id } = await one.jobs.addUpload({ bytes: streamed(toTsv(somePassages(40))), options: {} })
   await two.jobs.start()
-  const other = await two.jobs.addUpload({ bytes: streamed(toTsv(somePassages(200, 200))), options: {} })
+  const other = await two.jobs.addUpload({ bytes: streamed(toTsv(somePassages(40, 40))), options: {} })
   const ended = await Promise.all([one.jobs.wait(id), two.jobs.wait(id), one.jobs.wait(other.id)])
   t.same(
     ended.map((job) => job.state),
     ['done', 'done', 'done'],
   )
-  t.equal(texts, 400)
-  t.equal(await two.index.count(), 400)
+  t.equal(texts, 80)
+  t.equal(await two.index.count(), 80)
 })
 
 await t.test('sources stay inside the import folder', async (t) => {

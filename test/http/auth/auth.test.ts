@@ -1,7 +1,6 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
@@ -10,6 +9,7 @@ import { openKeys } from '../../../src/keys/keys.ts'
 import { createQuotas } from '../../../src/keys/quota.ts'
 import { addKey, revokeKey } from '../../../src/keys/store.ts'
 import { recordingServices } from '../../helpers/recording-services.ts'
+import { until } from '../../helpers/until.ts'
 import { testApp } from '../helpers.ts'
 
 const SETTING = 'correct horse battery'
@@ -74,7 +74,7 @@ t.test('with user keys the routes under /v1 need one; probes, the page and the m
   for (const key of [made['root'], SETTING]) t.equal((await send('/v1/admin/index-jobs', key)).statusCode, 200)
 
   await revokeKey(dir, 'ann')
-  for (let i = 0; i < 200 && (await ask(made['ann'])).statusCode === 200; i++) await setTimeout(10)
+  await until(async () => (await ask(made['ann'])).statusCode !== 200)
   t.equal((await ask(made['ann'])).statusCode, 401, 'a revoked key is none, without a restart')
 })
 
@@ -135,15 +135,14 @@ t.test('a key is revoked while the file of another is damaged; readiness and a m
   t.equal(await unreadable(), '0')
 
   await writeFile(path.join(dir, 'ann.key.json'), '{"name": "an')
-  for (let i = 0; i < 200 && (await unreadable()) !== '1'; i++) await setTimeout(10)
-  t.equal(await unreadable(), '1')
+  await until(async () => (await unreadable()) === '1')
   const told = await ready()
   t.match(told, { ready: true, checks: [{ name: 'keys', detail: /^1 cannot be read/ }] })
   t.notMatch(JSON.stringify(told), /\bann\b/)
   await revokeKey(dir, 'bob')
   await rm(path.join(dir, 'carl.key.json'))
   for (const name of ['bob', 'carl']) {
-    for (let i = 0; i < 200 && (await statusOf(name)) === 200; i++) await setTimeout(10)
+    await until(async () => (await statusOf(name)) !== 200)
     t.not(await statusOf(name), 200, name)
   }
   t.equal(await statusOf('ann'), 200, 'its last good content counts')

@@ -113,7 +113,7 @@ for (const { part, how, damage } of DAMAGE)
   })
 
 await t.test('the probe answers while the store hangs, and is ready after', HERE, async (t) => {
-  const store = await startObjectStore(t, { answerMs: 30_000 })
+  const store = await startObjectStore(t, { answerMs: 18_000 })
   const { location } = await filled(store)
   const index = await openIndex({ ...location, ...MODEL, consistencyMs: 0, onWarning: () => undefined })
   t.teardown(() => index.close())
