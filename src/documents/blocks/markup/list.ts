@@ -1,6 +1,7 @@
 import { Element, isTag, isText, type AnyNode } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
 import { textsOf, type Block } from '../contract.ts'
+import { bulletMark } from './symbols.ts'
 import { ancestors, isSkipped, textOf } from './text.ts'
 
 type BlocksOf = (nodes: readonly AnyNode[], depth: number) => Block[]
@@ -108,57 +109,83 @@ export interface Rule {
   readonly style: string
 }
 
-/** Selectors of lists: of a class, in so many others, and of what stands before their items. */
+/** Selectors of lists: of a class, in so many others, and of what stands before the items of a class or a kind of list, or of all. */
 const [OF_CLASS, IN_OTHERS, BEFORE] = [
   /^(?:[ou]l)?\.([\w-]+)(?:\s*>?\s*li)?$/i,
   /^ol(?:\s+ol)*$/i,
-  /^[ou]?l?\.([\w-]+)\s*>?\s*li::?before$/i,
+  /^(?:([ou]l)?(?:\.([\w-]+))?[\s>]+)?li::?(?:before|marker)$/i,
 ]
-/** A text before items that counts them, and its parts. */
-const COUNTED = /content\s*:([^;]*\bcounter\([^;]*)/i
-const PARTS = /"([^"]*)"|\bcounter\(\s*([\w-]+)\s*(?:,\s*([\w-]+)\s*)?\)/gi
+/** A text before items, its parts, and the counter that a list sets to 0. */
+const CONTENT = /content\s*:([^;]*)/i
+const PARTS = /"([^"]*)"|\bcounter(s?)\(\s*([\w-]+)\s*(?:,\s*"([^"]*)"\s*)?(?:,\s*([\w-]+)\s*)?\)/gi
+const RESET = /counter-reset\s*:\s*([\w-]+)/i
 /** Names of the lists of Google Docs, with their levels. */
 const LEVEL = /(?:^|\s)(lst-kix_\w+)-(\d)(?:\s|$)/
-const MOST_ABOVE = 9
+const MOST_ABOVE = 30
 
-/** Numbers lists as the style sheet of their page does, and puts those of Google Docs, which follow each other, into each other. */
+/** Numbers and marks lists as the style sheet of their page does, and puts those of Google Docs, which follow each other, into each other. */
 export function styleLists(elements: readonly Element[], rules: readonly Rule[]): void {
-  const formats = new Map<string, string>()
-  const marks = new Map<string, string>()
+  const [formats, marks, resets] = [new Map<string, string>(), new Map<string, string>(), new Map<string, string>()]
   for (const { selector, style } of rules) {
     const [, format = 'none'] = STYLE.exec(style) ?? []
     const name = OF_CLASS.exec(selector)?.[1] ?? IN_OTHERS.exec(selector)?.[0].replace(/\s+/g, ' ')
     // Lists without numbers may have others, which a style draws.
     if (name !== undefined && format !== 'none') formats.set(name, format)
-    const [, before, content = COUNTED.exec(style)?.[1]] = BEFORE.exec(selector) ?? []
-    if (before !== undefined && content !== undefined) marks.set(before, content)
+    const [, reset] = RESET.exec(style) ?? []
+    if (name !== undefined && reset !== undefined) resets.set(name, reset)
+    const [before, kind = '', ofClass = kind] = BEFORE.exec(selector) ?? []
+    const [, content] = CONTENT.exec(style) ?? []
+    if (before !== undefined && content !== undefined) marks.set(ofClass, content.replaceAll("'", '"'))
   }
-  const counts = new Map<string, number>()
+  const [lists, page] = [new Map<Element, Counted>(), new Map<string, number>()]
   for (const list of elements) {
+    if (list.name === 'li' && lists.size > 0) markItem(list, lists, page)
     if (list.name !== 'ol' && list.name !== 'ul') continue
     const names = list.attribs.class?.split(/\s+/) ?? []
     const around = formats.size === 0 ? 0 : [...ancestors(list, MOST_ABOVE)].filter(({ name }) => name === 'ol').length
     const depths = Array.from({ length: around + 1 }, (_, i) => `ol${' ol'.repeat(around - i)}`)
-    const format = [...names, ...(list.name === 'ol' ? depths : [])].map((name) => formats.get(name)).find((one) => one !== undefined)
+    const [format] = [...names, ...(list.name === 'ol' ? depths : [])].flatMap((name) => formats.get(name) ?? [])
     if (format !== undefined) list.attribs.type = format
-    const content = names.map((name) => marks.get(name)).find((one) => one !== undefined)
-    if (content !== undefined) numberItems(list, content, counts)
+    const [content] = [...names, list.name, ''].flatMap((name) => marks.get(name) ?? [])
+    if (content !== undefined) {
+      const parts = [...content.matchAll(PARTS)]
+      const [, , isPath, own = ''] = parts.findLast(([, , , name]) => name !== undefined) ?? []
+      // Numbers in numbers are those of the lists around.
+      const isReset = isPath || [...names, list.name].some((name) => resets.get(name) === own)
+      const counts = isReset ? new Map([[own, 0]]) : page
+      if (list.attribs.start !== undefined) counts.set(own, Number(list.attribs.start) - 1)
+      lists.set(list, { parts, own, counts })
+    }
     nest(list)
   }
 }
 
-/** Marks items by the text before them, whose last counter counts them. */
-function numberItems(list: Element, content: string, counts: Map<string, number>): void {
-  const parts = [...content.matchAll(PARTS)]
-  const own = parts.findLast(([, , name]) => name !== undefined)?.[2] ?? ''
-  const { start } = list.attribs
-  if (start !== undefined) counts.set(own, Number(start) - 1)
-  for (const item of list.children) {
-    if (!isTag(item) || item.name !== 'li') continue
-    counts.set(own, (counts.get(own) ?? 0) + 1)
-    const shown = parts.map(([, text, name = '', format]) => text ?? numberText(counts.get(name) ?? 0, format))
-    item.attribs['data-mark'] = shown.join('').trim()
-  }
+/** What a style shows before the items of a list, its last counter, which counts them, and the counters that it sets to 0, else the page's. */
+interface Counted {
+  readonly parts: readonly RegExpExecArray[]
+  readonly own: string
+  readonly counts: Map<string, number>
+}
+
+/** Marks an item by the text before it: its numbers, or a sign that says something. */
+function markItem(item: Element, lists: ReadonlyMap<Element, Counted>, page: Map<string, number>): void {
+  const around = [...ancestors(item, MOST_ABOVE)].map((one) => lists.get(one))
+  const [list] = around
+  if (list === undefined) return
+  const { parts, own, counts } = list
+  counts.set(own, (counts.get(own) ?? 0) + 1)
+  const all = [...new Set([...around.flatMap((one) => one?.counts ?? []), page])].toReversed()
+  const shown = parts.map(([, text, isPath, name = '', between, format]) => {
+    const numbers = all.flatMap((one) => one.get(name) ?? []).slice(isPath ? 0 : -1)
+    return text === undefined ? numbers.map((one) => numberText(one, format)).join(between) : cssText(text)
+  })
+  const mark = own === '' ? bulletMark(shown.join('')) : shown.join('').trim()
+  if (mark !== '-') item.attribs['data-mark'] = mark
+}
+
+/** A text of a style sheet, whose letters may be written as numbers. */
+export function cssText(text = ''): string {
+  return text.replace(/\\0?([\da-f]{1,5})\s?/gi, (_, code: string) => String.fromCodePoint(Number.parseInt(code, 16)))
 }
 
 /** Puts a list into the one before it, if that is of a higher level. */

@@ -1,4 +1,4 @@
-import { Element, isTag, Text } from 'domhandler'
+import { Element, isTag, isText, Text } from 'domhandler'
 import { DomUtils } from 'htmlparser2'
 import { ancestors, textOf } from './text.ts'
 
@@ -46,11 +46,12 @@ export function placeNotes(elements: readonly Element[]): void {
   }
 }
 
-/** Whether a reference that is not raised is marked as one: its note may be elsewhere. */
+/** Whether a reference that is not raised is marked as one, or stands after a number: its note may be elsewhere. */
 function isMarked(element: Element): boolean {
-  const { name, attribs, children } = element
-  const { role = '', 'epub:type': kind = '' } = attribs
-  const isNote = name === 'a' && REFERENCE.test(`${role} ${kind}`)
+  const { name, attribs, children, prev } = element
+  const { role = '', 'epub:type': kind = '', href = '' } = attribs
+  const isAfterNumber = /^#./.test(href) && prev !== null && isText(prev) && /\d$/.test(prev.data)
+  const isNote = name === 'a' && (isAfterNumber || REFERENCE.test(`${role} ${kind}`))
   return isNote && !isRaised(element) && /^\d+$/.test(textOf(children))
 }
 

@@ -91,17 +91,11 @@ function opens(element: Element, linked: ReadonlySet<string>): boolean {
 }
 
 function isName(button: Element): boolean {
-  const { attribs, children } = button
-  const text = textOf(children)
+  const { role, class: names, 'aria-controls': controls, 'aria-expanded': opener = controls } = button.attribs
+  const text = textOf(button.children)
   if (text === '' || CHROME.test(text)) return false
-  return (
-    headingAround(button) !== undefined ||
-    attribs.role === 'tab' ||
-    attribs['aria-controls'] !== undefined ||
-    attribs['aria-expanded'] !== undefined ||
-    OPENS.test([attribs.class, attribs['data-toggle'], attribs['data-bs-toggle']].join(' ')) ||
-    /[?\uff1f]$/.test(text)
-  )
+  if (role === 'tab' || opener !== undefined || /[?\uff1f]$/.test(text)) return true
+  return headingAround(button) !== undefined || OPENS.test(`${names ?? ''} ${openerOf(button) ?? ''}`)
 }
 
 /** The heading, or another name of a part, that a button is in. */

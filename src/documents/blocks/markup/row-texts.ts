@@ -65,7 +65,8 @@ function tableTexts(grid: readonly GridRow[], { isSheet = false, isFirst = false
       rows.push(isNamed ? { names, parts: namedParts(row, names, areNumbers) } : unnamed(plainRow(row, width, used)))
     }
   }
-  return (isPage ? rows : withAllNames(rows)).map(({ parts }) => parts.map(textOfPart).join('; ')).filter((line) => line !== '')
+  const shown = ({ name, text }: Part): string => (name === '' ? text : `${name}: ${text}`.trimEnd())
+  return (isPage ? rows : withAllNames(rows)).map(({ parts }) => parts.map(shown).join('; ')).filter((line) => line !== '')
 }
 
 /** A value of a row. */
@@ -84,10 +85,6 @@ interface NamedRow {
 
 function unnamed(text: string): NamedRow {
   return { names: [], parts: [{ column: 0, name: '', text }] }
-}
-
-function textOfPart({ name, text }: Part): string {
-  return name === '' ? text : `${name}: ${text}`.trimEnd()
 }
 
 /** Rows of which the first one below names has those of columns without values too: "Owner:". */

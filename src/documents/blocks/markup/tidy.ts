@@ -1,13 +1,13 @@
 import { DomHandler, isTag, isText, Text, type AnyNode, type Document, type Element } from 'domhandler'
 import { DomUtils, parseDocument, Parser, type ParserOptions } from 'htmlparser2'
 import { removeNavigation } from './navigation.ts'
-import { styleLists, type Rule } from './list.ts'
+import { cssText, styleLists, type Rule } from './list.ts'
 import { mathText } from './math.ts'
 import { placeNotes, setText } from './notes.ts'
 import { namePanels } from './panels.ts'
 import { boxOf, iconText, symbolsIn } from './symbols.ts'
 import { HtmlHandler } from './html-handler.ts'
-import { ancestors, BLOCKS, checkDepth, isHidden, isSkipped, raisedText, textOf } from './text.ts'
+import { ancestors, BLOCKS, checkDepth, HIDDEN, isHidden, isSkipped, raisedText, textOf } from './text.ts'
 
 const ROLES: Readonly<Record<string, string>> = {
   ...{ table: 'table', grid: 'table', row: 'tr', cell: 'td', gridcell: 'td', columnheader: 'th', rowheader: 'th' },
@@ -35,11 +35,19 @@ const MOST_ABOVE = 3
 /** Nodes that are searched for the text before an element, and characters of it. */
 const SEARCHED = 20
 const LONGEST_BEFORE = 20
-const COMMENT = /\/\*(?:[^]*?\*\/|[^]*)/g
-/** A small text that is moved, as LibreOffice writes scripts of EPUB. */
-const [SMALL, SHIFTED] = [/font-size\s*:\s*0?\.\d/i, /position\s*:\s*relative\s*;\s*top\s*:\s*(-?)0?\.\d/i]
+const COMMENT = /\/\*(?:[^]*?\*\/|[^]*)|(?<=\s)\s+/g
+/** A small text, which is raised or lowered by its place in the line. */
+const SMALL = /font-size\s*:\s*(?:0?\.\d|[4-8]\d(?:\.\d+)?%|[5-9](?:\.\d+)?p[tx]|(?:xx?-)?small(?:er)?)/i
+const RAISED = /(?:^|[;\s])top\s*:\s*-[\d.]|vertical-align\s*:\s*(?:(?:text-)?top|0?\.?0?[1-9])/i
+const LOWERED = /(?:^|[;\s])top\s*:\s*0?\.?0?[1-9]|vertical-align\s*:\s*-[\d.]/i
+/** Elements that a style may raise or lower. */
+const STYLED = /^(?:span|font|small|b|i|em|strong)$/
 /** A class, perhaps of one kind of element. */
 const CLASS = /^[a-z\d]*\.([\w-]+)$/i
+/** What a style shows before or after elements of a class, if it says something: words, units, signs of money, check marks, signs of a number. */
+const [SHOWN_AROUND, LITERAL] = [/^[a-z\d]*\.([\w-]+)::?(before|after)$/i, /(?:^|;)\s*content\s*:\s*(["'])(.*?)\1/i]
+const SAYING = /\p{L}{2}|^\s\p{L}$|[\p{Sc}%\u2030\u00b0\u2713-\u2718\u2705\u274c]/u
+const [SIGN, AMOUNT, NO_TEXT] = [/^\s*[-+\u2212]\s*$/, /^[\d\p{Sc}]/u, /^(?:table|t[rdh]|thead|tbody|tfoot|[oud]l|html|body|head|select)$/]
 const STRUCK = /^(?:del|s|strike)$/
 
 /** `linked`: style sheets outside the page; `withoutMenus` removes menus, and headers and footers of the page. */
@@ -55,7 +63,7 @@ export function parseMarkup(source: string, { withoutMenus = false, linked, ...o
   const { children } = parsed(source, options)
   const elements = elementsIn(children)
   const rules = rulesIn(elements, linked)
-  nameScripts(elements, rules)
+  applyRules(elements, rules)
   styleLists(elements, rules)
   tidy(elements, withoutMenus)
   return { nodes: children, elements }
@@ -98,12 +106,16 @@ function rulesIn(elements: readonly Element[], linked = ''): Rule[] {
     })
 }
 
-/** Names the elements that raise, lower or strike out text by a style or a class after what they show; a class may show them apart. */
-function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void {
+/** Names elements whose style or class raises, lowers or strikes out text after that; a class may show them apart, or text around them. */
+function applyRules(elements: readonly Element[], rules: readonly Rule[]): void {
   const scripts = new Map<string, ReturnType<typeof scriptIn>>()
   /** Classes that show text apart, and its least length: a box of a single letter is one of an animated word. */
   const apart = new Map<string, number>()
+  const contents = new Map<string, string>()
   for (const { selector, style } of rules) {
+    const [, around = '', side = ''] = SHOWN_AROUND.exec(selector) ?? []
+    const text = cssText(LITERAL.exec(style)?.[2])
+    if ((SAYING.test(text) || SIGN.test(text)) && !HIDDEN.test(style)) contents.set(`${around} ${side.toLowerCase()}`, text)
     const [name, script] = [CLASS.exec(selector)?.[1], scriptIn(style)]
     if (name !== undefined && script !== undefined) scripts.set(name, script)
     if (name !== undefined && (SHOWN_APART.test(style) || CHIP.test(style))) apart.set(name, SHOWN_APART.test(style) ? 1 : 2)
@@ -111,8 +123,14 @@ function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void
   for (const element of elements) {
     const { style, class: names = '' } = element.attribs
     const all = names.split(/\s+/)
+    for (const name of contents.size === 0 || NO_TEXT.test(element.name) ? [] : all) {
+      const [before = '', after = ''] = [contents.get(`${name} before`), contents.get(`${name} after`)]
+      if (before !== '' && (!SIGN.test(before) || AMOUNT.test(textOf(element.children)))) DomUtils.prependChild(element, new Text(before))
+      if (after !== '' && !SIGN.test(after)) DomUtils.appendChild(element, new Text(after))
+    }
     const script = scriptIn(style) ?? all.flatMap((name) => scripts.get(name) ?? [])[0]
-    if (element.name === 'span' && script !== undefined) element.name = script
+    if (script !== undefined && (element.name === 'span' || (script !== 'del' && STYLED.test(element.name)))) element.name = script
+    else if (element.name === 'a' && script === 'sup') element.attribs.role ??= 'doc-noteref'
     else if (script === 'del') element.attribs['data-struck'] = ''
     const least = all.map((name) => apart.get(name)).find((one) => one !== undefined)
     if (least === undefined || !isInline(element) || textOf(element.children).length < least) continue
@@ -128,8 +146,8 @@ function nameScripts(elements: readonly Element[], rules: readonly Rule[]): void
 function scriptIn(style = ''): 'sup' | 'sub' | 'del' | undefined {
   const [, script] = /vertical-align\s*:\s*(sup|sub)/i.exec(style) ?? []
   if (script !== undefined) return script.toLowerCase() === 'sup' ? 'sup' : 'sub'
-  const [, up] = (SMALL.test(style) && SHIFTED.exec(style)) || []
-  if (up !== undefined) return up === '-' ? 'sup' : 'sub'
+  if (SMALL.test(style) && RAISED.test(style)) return 'sup'
+  if (SMALL.test(style) && LOWERED.test(style)) return 'sub'
   return /text-decoration[\w-]{0,20}\s{0,9}:[^;]{0,99}line-through/i.test(style) ? 'del' : undefined
 }
 
@@ -251,7 +269,7 @@ function chosenIn({ attribs, children }: Element): string {
   const options = children.flatMap((node) => (isTag(node) && node.name === 'optgroup' ? node.children : [node])).filter(isTag)
   const marked = options.filter((option) => option.attribs.selected !== undefined)
   const chosen = marked.length > 0 || attribs.multiple !== undefined ? marked : options.slice(0, 1)
-  return chosen.map((option) => textOf(option.children)).join(', ')
+  return chosen.map(({ attribs: { label }, children }) => label || textOf(children)).join(', ')
 }
 
 /** Whether a text or a label next to a check box names it, or what it is in. */

@@ -1,8 +1,15 @@
 import type { Element } from 'domhandler'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, made, parseXml, textIn } from '../markup/xml.ts'
-import { isOn } from './parts.ts'
+import type { ZipDocument } from '../zip.ts'
+import { isOn, partText, relatedParts, valueOf } from './parts.ts'
 import { MACINTOSH_DAYS, shownNumber } from './xlsx.ts'
+
+/** The XML of a chart, and of the shapes that are drawn on it. */
+export async function chartXml(zip: ZipDocument, part: string): Promise<string> {
+  const drawn = (await relatedParts(zip, part)).filter(({ type }) => type === 'chartUserShapes')
+  return (await Promise.all([part, ...drawn.map((one) => one.part)].map((one) => partText(zip, one)))).join('')
+}
 
 /** The values that a chart stores, by series, below its titles: a table for all series of the same categories. None without values. */
 export function chartNodes(xml: string): Element[] {
@@ -11,12 +18,14 @@ export function chartNodes(xml: string): Element[] {
   const tables = new Map<string, { readonly labels: Points; readonly series: { readonly name: string; readonly values: Points }[] }>()
   for (const one of elements.filter(({ name }) => name === 'ser')) {
     const labels = pointsOf(childOf(one, 'cat') ?? childOf(one, 'xVal'), days)
-    const values = pointsOf(childOf(one, 'val') ?? childOf(one, 'yVal'), days)
+    const values = withLabels(pointsOf(childOf(one, 'val') ?? childOf(one, 'yVal'), days), one)
+    const sizes = pointsOf(childOf(one, 'bubbleSize'), days)
     const key = JSON.stringify([...labels])
     const { series } = tables.get(key) ?? { series: [] }
-    if (values.size > 0) tables.set(key, { labels, series: [...series, { name: saidIn(childOf(one, 'tx')), values }] })
+    const own = [{ name: saidIn(childOf(one, 'tx')), values }, ...(sizes.size > 0 ? [{ name: '', values: sizes }] : [])]
+    if (values.size > 0) tables.set(key, { labels, series: [...series, ...own] })
   }
-  const titles = elements.filter(({ name }) => name === 'title').map((title) => made('p', [saidIn(title)]))
+  const titles = elements.filter(({ name }) => name === 'title' || name === 'txBody').map((title) => made('p', [saidIn(title)]))
   const row = (texts: readonly string[]): Element =>
     made(
       'tr',
@@ -50,6 +59,19 @@ function pointsOf(element: Element | undefined, days: number): Points {
   const groupsAt = (place: number): string[] =>
     outer.toReversed().flatMap((level) => level.findLast((one) => one.place <= place)?.text ?? [])
   return new Map(inner.map(({ place, text }) => [place, [...groupsAt(place), text].join(' ')]))
+}
+
+/** The values of a series, each with the label that was typed for it, or that a cell has. */
+function withLabels(values: Points, series: Element): Points {
+  const shown = new Map(values)
+  const all = elementsIn([series])
+  // Fields in a label stand for names and values that the table has.
+  for (const one of all) if (one.name === 'fld' && /^[A-Z]{5,}$/.test(one.attribs.type ?? '')) one.children = []
+  const own = all.filter(({ name }) => name === 'dLbl')
+  const typed = own.map((one) => [Number(valueOf(childOf(one, 'idx'))), saidIn(childOf(one, 'tx'))] as const)
+  const cells = all.find(({ name }) => name === 'datalabelsRange')
+  for (const [place, text] of [...typed, ...pointsOf(cells, 0)]) if (text !== '') shown.set(place, `${shown.get(place) ?? ''} (${text})`)
+  return shown
 }
 
 /** The text of a title or a name, without the address of its cell. */

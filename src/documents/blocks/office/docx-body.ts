@@ -334,5 +334,5 @@ function fieldText(field: Element): string {
   if (box !== undefined)
     return isOn(childOf(box, 'checked') ?? (valueOf(childOf(box, 'default')) === '1' ? childOf(box, 'default') : undefined)) ? '[x]' : '[ ]'
   const list = childOf(data, 'ddList')
-  return valueOf(childrenOf(list, 'listEntry')[Number(valueOf(childOf(list, 'result')) || 0)])
+  return valueOf(childrenOf(list, 'listEntry')[Number(valueOf(childOf(list, 'result') ?? childOf(list, 'default')) || 0)])
 }

@@ -69,7 +69,7 @@ async function objectsOf(zip: ZipDocument, elements: readonly Element[]): Promis
     if (name !== 'object' || href === '' || found.has(href)) continue
     const inside = elementsIn(parseXml(await partText(zip, path.join(href, 'content.xml'))).children)
     const formula = inside.find((one) => one.name === 'math')
-    const shown = inside.filter((one) => /^(?:title|subtitle|table)$/.test(one.name))
+    const shown = inside.filter((one) => /^(?:title|subtitle|table|data-label)$/.test(one.name))
     if (formula !== undefined) found.set(href, mathText(formula))
     else if (inside.some((one) => one.name === 'chart') && shown.some((one) => one.name === 'table')) found.set(href, shown)
     // Its styles are not those of the document.

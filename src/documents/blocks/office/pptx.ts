@@ -8,7 +8,7 @@ import { checkDepth } from '../markup/text.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { childOf, childrenOf, elementsOf, made, nested, parseXml, textIn } from '../markup/xml.ts'
 import type { ZipDocument } from '../zip.ts'
-import { chartNodes } from './charts.ts'
+import { chartNodes, chartXml } from './charts.ts'
 import { openOffice, partText, relatedParts, unreadPart } from './parts.ts'
 
 /** Placeholders of a slide that repeat on every slide. */
@@ -54,7 +54,7 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
   const nodes = shapes(slide, 0).sort((a, b) => Number(/^h/.test(b.name)) - Number(/^h/.test(a.name)))
   for (const node of nodes) if (number === 1 && node.name === 'h1') node.name = 'h0'
   for (const { type, part: related } of await relatedParts(zip, part)) {
-    const charts = type === 'chart' ? chartNodes(await partText(zip, related)) : []
+    const charts = type === 'chart' ? chartNodes(await chartXml(zip, related)) : []
     nodes.push(...charts)
     if (type !== 'notesSlide' && type !== 'diagramData') {
       unread.add(charts.length > 0 ? undefined : unreadPart(type))
@@ -74,7 +74,7 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
 function shapes(nodes: readonly AnyNode[], depth: number): Element[] {
   checkDepth(depth)
   return nodes.filter(isTag).flatMap((node): Element[] => {
-    if (node.name === 'AlternateContent') return shapes(firstVersion(node), depth + 1)
+    if (node.name === 'AlternateContent') return shapes(node.children.filter(isTag).slice(0, 1), depth + 1)
     if (node.name === 'tbl') return [table(node)]
     if (node.name === 'cNvPr') return [description(node)]
     return node.name === 'sp' || node.name === 'pt' ? shape(node) : shapes(node.children, depth + 1)
@@ -99,12 +99,16 @@ function shape(element: Element): Element[] {
   const titles = paragraphs.flatMap((one) => [...runs(one), ' '])
   // A centred title stands above the slides after it.
   if (TITLES.has(place)) return [made(place === 'ctrTitle' ? 'h1' : 'h2', titles)]
+  return [...inside.filter(({ name }) => name === 'cNvPr').map(description), ...paragraphsAndLists(paragraphs, BULLETED.has(place))]
+}
+
+/** @param areItems paragraphs without marks of their own */
+function paragraphsAndLists(paragraphs: readonly Element[], areItems: boolean): Element[] {
   const isBulleted = (one: Element): boolean => {
     const has = (name: string): boolean => childOf(childOf(one, 'pPr'), name) !== undefined
-    return !has('buNone') && (BULLETED.has(place) || has('buChar') || has('buAutoNum'))
+    return !has('buNone') && (areItems || has('buChar') || has('buAutoNum'))
   }
-  const found = inside.filter(({ name }) => name === 'cNvPr').map(description)
-  const numbers: Numbered[] = []
+  const [found, numbers]: [Element[], Numbered[]] = [[], []]
   for (const one of paragraphs) {
     const last = found.at(-1)
     if (!isBulleted(one)) {
@@ -145,17 +149,17 @@ function numberMark(number: number, type: string): string {
   return end === 'Period' ? `${text}.` : end === undefined ? text : `${end === 'ParenBoth' ? '(' : ''}${text})`
 }
 
-function firstVersion({ children }: Element): Element[] {
-  return children.filter(isTag).slice(0, 1)
-}
-
 /** The runs of a paragraph, raised ones as superscripts. */
 function runs({ children }: Element, depth = 0): (Element | string)[] {
   checkDepth(depth)
   return children.filter(isTag).flatMap((one) => {
     if (one.name === 'br') return [made('br', [])]
     if (one.name === 'oMath') return [mathText(one)]
-    if (one.name === 'AlternateContent') return firstVersion(one).flatMap((version) => runs(version, depth + 1))
+    if (one.name === 'AlternateContent')
+      return one.children
+        .filter(isTag)
+        .slice(0, 1)
+        .flatMap((version) => runs(version, depth + 1))
     if (one.name !== 'r' && one.name !== 'fld') return runs(one, depth + 1)
     const properties = childOf(one, 'rPr')
     const fontOf = (name: string): string | undefined => childOf(properties, name)?.attribs.typeface
@@ -173,9 +177,9 @@ function table(element: Element): Element {
   const shown = rows.map((row, i) => {
     const cells = childrenOf(row, 'tc').filter(({ attribs: { hMerge = '0', vMerge = '0' } }) => !/1|true/.test(hMerge + vMerge))
     const columns = cells.map((cell) => {
-      const paragraphs = elementsIn([cell]).flatMap((one) => (one.name === 'p' ? made('p', runs(one)) : []))
+      const inside = elementsIn([cell]).filter(({ name }) => name === 'p')
       const { gridSpan: colspan = '1', rowSpan: rowspan = '1' } = cell.attribs
-      return made('td', paragraphs, { colspan, rowspan })
+      return made('td', paragraphsAndLists(inside, false), { colspan, rowspan })
     })
     return i === 0 && showsHead && rows.length > 1 && cells.length > 2 ? made('thead', [made('tr', columns)]) : made('tr', columns)
   })

@@ -9,6 +9,7 @@ import { plainBlocks } from '../texts/plain.ts'
 import { madeBlocks } from '../markup/markup.ts'
 import { elementsIn } from '../markup/tidy.ts'
 import { elementsOf, parseXml, textIn } from '../markup/xml.ts'
+import { chartXml } from './charts.ts'
 import { Body, emptyFields, joinParagraphs } from './docx-body.ts'
 import { NoteNumbers } from './docx-notes.ts'
 import { Numbering, Styles } from './docx-styles.ts'
@@ -101,7 +102,7 @@ export async function docxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   joinParagraphs(elementsIn(children))
   const noteNumbers = new NoteNumbers(await part('settings'), elementsIn(children))
   const charts = new Map<string, string>()
-  for (const { id, type, part } of related) if (type === 'chart') charts.set(id, await partText(zip, part))
+  for (const { id, type, part } of related) if (type === 'chart') charts.set(id, await chartXml(zip, part))
   const body = new Body({
     noteNumbers,
     charts,

@@ -62,8 +62,9 @@ export function plainBlocks(text: string, findsHeadings = true): Block[] {
   }
   for (const [i, lines] of groups.entries()) {
     const found = blocksOf(lines, i === 0, findsHeadings && i < groups.length - 1)
-    const isContinued = list.length > 0 && found.every(({ kind }) => kind === 'paragraph') && continuesItem(lines, column)
-    if (isContinued) list.push(...lines)
+    // A further paragraph of an item may have items after it.
+    const isInside = list.length > 0 && lines.every((line, k) => indentOf(line) >= column || (k > 0 && BULLET.test(line)))
+    if (isInside && found.every(({ kind }) => kind === 'paragraph')) list.push(...lines)
     else {
       endList()
       if (found[0]?.kind === 'list') list = [...lines]
@@ -221,11 +222,6 @@ function itemsOf(lines: readonly string[]): string[] {
 /** An item with the bullet common to all file types; numbers stay, for the text may refer to them. */
 export function marked(line: string): string {
   return inline(line).replace(MARK, '- ')
-}
-
-/** Whether lines are a further paragraph of an item, and may have items after it. */
-function continuesItem(lines: readonly string[], column: number): boolean {
-  return indentOf(at(lines, 0)) >= column && lines.every((line) => indentOf(line) >= column || BULLET.test(line))
 }
 
 /** Where the text of the last item of lines begins; undefined without one. */

@@ -63,6 +63,16 @@ export const DOCX_CASES: readonly FidelityCase[] = [
     ),
     says: 'Signed by Inspector Ravn on 4 May, see below by Ann. Ships wait-ly 10^6 km \u03b1 end',
   },
+  // The entry that a list has before one is chosen.
+  {
+    file: 'unchosen.docx',
+    content: docx(
+      p(
+        `${run('Paid by ')}<w:r><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList><w:default w:val="1"/><w:listEntry w:val="card"/><w:listEntry w:val="cash"/></w:ddList></w:ffData></w:fldChar></w:r><w:r><w:instrText>FORMDROPDOWN</w:instrText></w:r>${field('end')}`,
+      ),
+    ),
+    says: 'Paid by cash',
+  },
   {
     file: 'formulas.docx',
     content: docx(

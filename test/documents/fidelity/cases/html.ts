@@ -368,11 +368,11 @@ const SHOWN: readonly FidelityCase[] = [
   {
     file: 'chosen.html',
     content: main(
-      '<div>Pier <select><option>four</option><option>five</option></select> <select multiple><option>oil</option></select> <input type="search" value="lamp"></div>' +
+      '<div>Pier <select><option>four</option><option>five</option></select> <select><option label="dusk" value="1"></option></select> <select multiple><option>oil</option></select> <input type="search" value="lamp"></div>' +
         '<div><input type="radio" checked> daily<input type="radio"> never</div><div><input type="checkbox" id="a"><label for="a">paid</label></div><div><input type="checkbox" id="menu"><label for="menu">Menu</label></div>' +
         '<iframe srcdoc="&lt;p&gt;Six &amp;lt; 7&lt;sup&gt;2&lt;/sup&gt; berths.&lt;/p&gt;"></iframe><iframe src="https://a.example"></iframe><iframe src="b" hidden></iframe><object data="c.pdf">no PDF</object><iframe></iframe>',
     ),
-    says: 'Pier four lamp [x] daily [ ] never [ ] paid Menu Six < 7^2 berths.',
+    says: 'Pier four dusk lamp [x] daily [ ] never [ ] paid Menu Six < 7^2 berths.',
     warnings: [/^Not read: embedded pages \(2\)\.$/],
   },
   // Notes whose marks are signs: a page with one was not read at all.
@@ -511,6 +511,54 @@ const MARKS: readonly FidelityCase[] = [
       'Plan: Pro; Limits: none',
       'Invoice: 77',
       'Item: Lamp; Each: 3; Sum: 9',
+    ],
+  },
+  // Marks of notes that are links, or are raised by their place and size: they are no digits of the number before them.
+  {
+    file: 'linked-notes.html',
+    content:
+      '<style>.up{vertical-align:super;font-size:80%}.place{font-size:60%;position:relative;top:-4px}.low{font-size:8px;vertical-align:-2px}</style>' +
+      main(
+        '<p>Total 1,250<a class="up" href="#a">1</a> EUR, 300<a href="#b">2</a> lamps, 40 m<small class="place">2</small>, CO<em class="low">2</em>, 15<b style="text-decoration:line-through">12</b>, p. 4<a href="p.html">5</a>, see <a href="#b">2</a>.<p id="a">1 Without freight.<p id="b">2 Not lit.',
+      ),
+    says: 'Total 1,250[1] EUR, 300[2] lamps, 40 m^2, CO2, 15 ~~12~~, p. 45, see 2. [1] Without freight. 2 Not lit.',
+  },
+  // What style sheets show before and after elements: signs, money, units, words; no icons of fonts, arrows, quotes and hidden texts.
+  {
+    file: 'generated.html',
+    content:
+      '<style>.eur::before{content:"\\20ac "}.minus:before{content:"\\2212"}.dash:before{color:red;content:"-"}.share::after{content:\' %\'}.no::before{content:"not "}.m:after{content:" m"}.fa-x:before{content:"\\f00d"}.go::after{content:"\\2192"}.quote::before{content:"\\201c"}.size::before{content:"phone";display:none}.s::before{content:"s"}</style>' +
+      main(
+        '<p><span class="eur">45.00</span>, <b class="minus">3.5</b>, <i class="dash">7</i>, <i class="dash">seven</i>, <span class="x share">12</span>, is <em class="no">allowed</em>, <span class="m">9</span><i class="fa-x"></i>, <a class="go">on</a>, <q class="quote size s">so</q>.',
+      ),
+    says: '\u20ac45.00, \u22123.5, -7, seven, 12 %, is not allowed, 9 m, on, "so".',
+  },
+  // Numbers in numbers, counters that begin anew in each list, and marks that say something, all by a style sheet.
+  {
+    file: 'counters.html',
+    content:
+      '<style>ol{counter-reset:item}ol > li{display:block}ol > li:before{content:counters(item, ".") ". ";counter-increment:item}ol.part{counter-reset:part}ol.part>li::before{content:counter(part,upper-roman)}ol.sub{counter-reset:sub 0}ol.sub li::before{content:counter(part) "/" counter(sub)}.pro li:before{content:"\\2713"}ul.con li::before{content:"\\2717\\00a0"}ul.dot li::before{content:"\\2022"}</style>' +
+      main(
+        '<ol><li>Scope<ol><li>Goods<ol><li>Oil</li></ol></li><li>Services</li></ol></li><li>Price, see 1.2<ol><li>Net</li></ol></li></ol><p>Or</p><ol><li>Anew</li></ol>' +
+          '<ol class="part"><li>Keel<ol class="sub"><li>oak</li><li>ash</li></ol></li><li>Mast<ol class="sub"><li>fir</li></ol></li></ol>' +
+          '<ul class="pro"><li>cheap</li></ul><ul class="con"><li>safe</li></ul><ul class="dot"><li>plain</li></ul>',
+      ),
+    lines: [
+      '1. Scope',
+      '  1.1. Goods',
+      '    1.1.1. Oil',
+      '  1.2. Services',
+      '2. Price, see 1.2',
+      '  2.1. Net',
+      '1. Anew',
+      'I Keel',
+      '  1/1 oak',
+      '  1/2 ash',
+      'II Mast',
+      '  2/1 fir',
+      '\u2713 cheap',
+      '\u2717 safe',
+      '- plain',
     ],
   },
   // Lists of Google Docs, whose levels are in their classes; formats of numbers in the style sheet of the page.

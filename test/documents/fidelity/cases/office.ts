@@ -107,6 +107,9 @@ const shape = (type: string, paragraphs: string): string =>
 const line = (said: string, properties = ''): string => `<a:p><a:pPr ${properties}/><a:r><a:rPr/><a:t>${said}</a:t></a:r></a:p>`
 const numbered = (said: string, type: string, depth = 0): string =>
   `<a:p><a:pPr lvl="${depth}"><a:buAutoNum type="${type}"/></a:pPr><a:r><a:t>${said}</a:t></a:r></a:p>`
+/** A label of a value in a chart. */
+const label = (place: number, runs: string): string =>
+  `<c:dLbl><c:idx val="${place}"/><c:tx><c:rich><a:p>${runs}</a:p></c:rich></c:tx></c:dLbl>`
 /** The parts of a presentation of one slide, but that. */
 const ONE_SLIDE = [
   { name: '_rels/.rels', content: related([['r1', 'officeDocument', 'ppt/presentation.xml']]) },
@@ -1117,6 +1120,51 @@ export const OFFICE_CASES: readonly FidelityCase[] = [
       ]),
     says: 'Ships by month May; In: 7; Out: 50% June; Out: 100% 2024 Q1; Oil: -3 2024 Q2; Oil: 4 2024-05-31: 2.70',
     warnings: [],
+  },
+  // What a chart says besides its values: labels that were typed or are in cells, sizes of bubbles, texts drawn on it.
+  {
+    file: 'labels.pptx',
+    content: () =>
+      makeZip([
+        ...ONE_SLIDE,
+        { name: 'ppt/slides/slide1.xml', content: slide(shape('title', line('Trade'))) },
+        { name: 'ppt/slides/_rels/slide1.xml.rels', content: related([['r1', 'chart', '../charts/chart1.xml']]) },
+        {
+          name: 'ppt/charts/chart1.xml',
+          content: chart(
+            'Margin',
+            series('In', ['May', 'June', 'July'], [7, -3, 2]).replace(
+              '<c:cat>',
+              `<c:dLbls>${label(0, '<a:fld type="CELLRANGE"><a:t>[CELLRANGE]</a:t></a:fld>')}${label(1, '<a:r><a:t>not </a:t></a:r><a:r><a:t>audited [X]</a:t></a:r>')}<c:dLbl><c:idx val="2"/></c:dLbl></c:dLbls><c:extLst><c15:datalabelsRange><c15:dlblRangeCache><c:pt idx="0"><c:v>10 % off</c:v></c:pt></c15:dlblRangeCache></c15:datalabelsRange></c:extLst><c:cat>`,
+            ),
+            '<c:ser><c:tx><c:v>Ports</c:v></c:tx><c:xVal><c:numLit><c:pt idx="0"><c:v>1</c:v></c:pt></c:numLit></c:xVal><c:yVal><c:numLit><c:pt idx="0"><c:v>2</c:v></c:pt></c:numLit></c:yVal><c:bubbleSize><c:numLit><c:pt idx="0"><c:v>80</c:v></c:pt></c:numLit></c:bubbleSize></c:ser>',
+          ),
+        },
+        { name: 'ppt/charts/_rels/chart1.xml.rels', content: related([['r1', 'chartUserShapes', '../drawings/drawing1.xml']]) },
+        {
+          name: 'ppt/drawings/drawing1.xml',
+          content: `<?xml version="1.0"?><c:userShapes><cdr:relSizeAnchor><cdr:sp><cdr:txBody>${line('Forecast from June')}</cdr:txBody></cdr:sp></cdr:relSizeAnchor></c:userShapes>`,
+        },
+      ]),
+    says: 'Margin Forecast from June May; In: 7 (10 % off) June; In: -3 (not audited [X]) July; In: 2 1; Ports: 2; 80',
+    warnings: [],
+  },
+  {
+    file: 'labels.odt',
+    content: odf('text', '<text:p>Fees rise.<draw:frame><draw:object xlink:href="./Object 1"/></draw:frame></text:p>', '', {
+      'Object 1/content.xml': `<office:body><office:chart><chart:chart><chart:series><chart:data-point><chart:data-label><text:p>not audited</text:p></chart:data-label></chart:data-point></chart:series><table:table><table:table-rows><table:table-row>${td('May')}${td('7', 'office:value="7"')}</table:table-row></table:table-rows></table:table></chart:chart></office:chart></office:body>`,
+    }),
+    says: 'Fees rise. not audited May: 7',
+    warnings: [],
+  },
+  // Numbered lists in cells of slides.
+  {
+    file: 'numbered-cells.pptx',
+    content: () =>
+      slides(
+        `<p:graphicFrame><a:tbl>${cells('Way', 'Do')}<a:tr><a:tc><a:txBody>${line('Close')}</a:txBody></a:tc><a:tc><a:txBody>${numbered('Shut the door', 'alphaLcParenR')}${numbered('Turn the key', 'alphaLcParenR')}${line('Report')}</a:txBody></a:tc></a:tr></a:tbl></p:graphicFrame>`,
+      ),
+    says: 'Way: Do Close: a) Shut the door, b) Turn the key Report',
   },
   {
     file: 'chart.odt',
