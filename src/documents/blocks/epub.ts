@@ -36,7 +36,7 @@ export async function epubDocument(bytes: Uint8Array): Promise<BlockDocument> {
       const links = elementsOf(page, 'link').map(({ attribs }) => path.join(path.dirname(name), decoded(attribs.href ?? '')))
       const sheets = await Promise.all(links.map((link) => partText(zip, link)))
       const chapter = htmlDocument(page, { ...XHTML, linked: sheets.join('\n') })
-      blocks.push(...chapter.blocks)
+      for (const one of chapter.blocks) blocks.push(one)
       if (chapter.warnings?.length) shortened++
     }
   }

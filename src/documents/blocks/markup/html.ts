@@ -42,8 +42,8 @@ export function hiddenTexts(nodes: readonly AnyNode[]): number {
   for (let node = waiting.pop(); node !== undefined; node = waiting.pop()) {
     if (!isTag(node) || UNSEEN.has(node.name) || node.name === 'nav') continue
     const { hidden, style = '' } = node.attribs
-    if (hidden === undefined && !HIDDEN.test(style)) waiting.push(...node.children)
-    else if (lengths(...node.children).characters > 0) found++
+    if (hidden === undefined && !HIDDEN.test(style)) for (const child of node.children) waiting.push(child)
+    else if (lengths(node.children).characters > 0) found++
   }
   return found
 }
@@ -58,7 +58,7 @@ function mainBlocks({ nodes, elements }: ParsedMarkup): Block[] {
 }
 
 function proseOf(nodes: readonly AnyNode[]): number {
-  const { characters, links } = lengths(...nodes)
+  const { characters, links } = lengths(nodes)
   return characters * (1 - links)
 }
 

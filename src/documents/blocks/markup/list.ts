@@ -69,7 +69,7 @@ function itemTexts(blocks: readonly Block[], mark: string): string[] {
     if (block.kind === 'list' || block.kind === 'table') {
       end()
       if (texts.length === 0 && mark !== '-') texts.push(mark)
-      texts.push(...textsOf(block).map((line) => INDENT + (block.kind === 'list' ? line : `- ${line}`)))
+      for (const one of textsOf(block).map((line) => INDENT + (block.kind === 'list' ? line : `- ${line}`))) texts.push(one)
     } else own += own === '' ? block.text : (block.kind === 'code' ? '\n' : ' ') + block.text
   }
   end()

@@ -34,7 +34,7 @@ const SPACE = 32
 export function removeNavigation(elements: readonly Element[]): void {
   let left = MOST_VISITED * elements.length
   const look: Look = (element) => {
-    const found = lengths(element)
+    const found = lengths([element])
     left -= found.visited
     return found
   }
@@ -157,7 +157,7 @@ function shownIn({ children }: Element): string {
  * What is in nodes: characters, headings and links (`anchors`), the share of the characters in links, whether there are no words outside of
  * links, whether marks of a path or a menu separate them, and the number of nodes visited.
  */
-export function lengths(...nodes: readonly AnyNode[]) {
+export function lengths(nodes: readonly AnyNode[]) {
   let [characters, linked, headings, links, anchors, visited, isAllLinks, isSeparated] = [0, 0, 0, 0, 0, 0, true, false]
   // `undefined` ends a link.
   const waiting: (AnyNode | undefined)[] = [...nodes]

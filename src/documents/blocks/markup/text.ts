@@ -87,7 +87,7 @@ function beginningOf(nodes: readonly AnyNode[]): string {
   const waiting = nodes.toReversed()
   for (let node = waiting.pop(); node !== undefined && text.length <= LONGEST_MARK; node = waiting.pop()) {
     if (isText(node)) text += node.data
-    else if (isTag(node) && !SKIPPED.test(node.name)) waiting.push(...node.children.toReversed())
+    else if (isTag(node) && !SKIPPED.test(node.name)) for (const one of node.children.toReversed()) waiting.push(one)
   }
   return text
 }

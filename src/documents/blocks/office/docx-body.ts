@@ -155,7 +155,7 @@ export class Body {
       case 'chart':
         return this.#chart(node)
       case 'txbxContent':
-        this.#after.push(...this.read(node.children, depth + 1))
+        for (const one of this.read(node.children, depth + 1)) this.#after.push(one)
         return []
       case 'ruby':
         return [...this.#inline(childOf(node, 'rubyBase')?.children ?? [], depth + 1), `(${textIn([childOf(node, 'rt') ?? node])})`]
@@ -203,7 +203,7 @@ export class Body {
   #chart({ attribs: { id = '' } }: Element): string[] {
     const nodes = chartNodes(this.parts.charts.get(id) ?? '')
     this.unread.add('charts', Number(nodes.length === 0))
-    this.#after.push(...nodes)
+    for (const one of nodes) this.#after.push(one)
     return []
   }
 
@@ -306,7 +306,7 @@ export function emptyFields(elements: readonly Element[]): number {
 
 /** A list of consecutive items, in lists of their levels. */
 function listOf(items: readonly Item[]): Element {
-  const least = Math.min(...items.map(({ level }) => level))
+  const least = items.reduce((low, { level }) => Math.min(low, level), Infinity)
   const lists = items.map(({ level, item }) => nested(item, level - least))
   return made('ul', lists)
 }

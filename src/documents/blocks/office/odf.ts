@@ -238,7 +238,7 @@ class Reader {
     const shown = element.children.filter((node) => !isTag(node) || (node.name !== 'title' && node.name !== 'desc'))
     const inside = [...texts.map((text) => ` ${text} `), ...this.#nodes(shown, depth)]
     if (this.#after === undefined) return inside
-    this.#after.push(...inside.filter((node) => typeof node !== 'string'))
+    for (const one of inside.filter((node) => typeof node !== 'string')) this.#after.push(one)
     return inside.filter((node) => typeof node === 'string')
   }
 

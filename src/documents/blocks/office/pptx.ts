@@ -28,7 +28,7 @@ export async function pptxDocument(bytes: Uint8Array): Promise<BlockDocument> {
   const ids = elementsOf(await zip.read(main), 'sldId').flatMap(({ attribs: { 'r:id': id } }) => id ?? [])
   for (const [i, id] of ids.entries()) {
     const nodes = await slideNodes(zip, parts.get(id) ?? '', i + 1, unread)
-    blocks.push(...madeBlocks(nodes).map((block) => ({ ...block, page: i + 1 })))
+    for (const one of madeBlocks(nodes).map((block) => ({ ...block, page: i + 1 }))) blocks.push(one)
   }
   return { title, blocks, warnings: unread.warnings }
 }
@@ -55,7 +55,7 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
   for (const node of nodes) if (number === 1 && node.name === 'h1') node.name = 'h0'
   for (const { type, part: related } of await relatedParts(zip, part)) {
     const charts = type === 'chart' ? chartNodes(await chartXml(zip, related)) : []
-    nodes.push(...charts)
+    for (const one of charts) nodes.push(one)
     if (type !== 'notesSlide' && type !== 'diagramData') {
       unread.add(charts.length > 0 ? undefined : unreadPart(type))
       continue
@@ -65,7 +65,7 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
     for (const one of elementsIn(children))
       if (one.name === 'ph' && type === 'notesSlide' && one.attribs.type === 'body') one.attribs.type = 'notes'
     const inside = shapes(children, 0)
-    nodes.push(...(type === 'notesSlide' ? inside.filter(({ name }) => !/^h\d$/.test(name)) : inside))
+    for (const one of type === 'notesSlide' ? inside.filter(({ name }) => !/^h\d$/.test(name)) : inside) nodes.push(one)
   }
   return nodes
 }
@@ -74,7 +74,7 @@ async function slideNodes(zip: ZipDocument, part: string, number: number, unread
 function shapes(nodes: readonly AnyNode[], depth: number): Element[] {
   checkDepth(depth)
   return nodes.filter(isTag).flatMap((node): Element[] => {
-    if (node.name === 'AlternateContent') return shapes(node.children.filter(isTag).slice(0, 1), depth + 1)
+    if (node.name === 'AlternateContent') return shapes(firstVersion(node), depth + 1)
     if (node.name === 'tbl') return [table(node)]
     if (node.name === 'cNvPr') return [description(node)]
     return node.name === 'sp' || node.name === 'pt' ? shape(node) : shapes(node.children, depth + 1)
@@ -149,17 +149,17 @@ function numberMark(number: number, type: string): string {
   return end === 'Period' ? `${text}.` : end === undefined ? text : `${end === 'ParenBoth' ? '(' : ''}${text})`
 }
 
+function firstVersion({ children }: Element): Element[] {
+  return children.filter(isTag).slice(0, 1)
+}
+
 /** The runs of a paragraph, raised ones as superscripts. */
 function runs({ children }: Element, depth = 0): (Element | string)[] {
   checkDepth(depth)
   return children.filter(isTag).flatMap((one) => {
     if (one.name === 'br') return [made('br', [])]
     if (one.name === 'oMath') return [mathText(one)]
-    if (one.name === 'AlternateContent')
-      return one.children
-        .filter(isTag)
-        .slice(0, 1)
-        .flatMap((version) => runs(version, depth + 1))
+    if (one.name === 'AlternateContent') return firstVersion(one).flatMap((version) => runs(version, depth + 1))
     if (one.name !== 'r' && one.name !== 'fld') return runs(one, depth + 1)
     const properties = childOf(one, 'rPr')
     const fontOf = (name: string): string | undefined => childOf(properties, name)?.attribs.typeface

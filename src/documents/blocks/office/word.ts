@@ -56,7 +56,7 @@ function partBlocks(part: string): Block[] {
   const prose: string[] = []
   const rows: GridRow[] = []
   const end = (): void => {
-    blocks.push(...plainBlocks(prose.splice(0).join('\n\n'), false))
+    for (const one of plainBlocks(prose.splice(0).join('\n\n'), false)) blocks.push(one)
     if (rows.length > 0) blocks.push({ kind: 'table', rows: rowTexts(rows.splice(0)) })
   }
   for (const line of wholeRows(text.split('\n'))) {

@@ -58,7 +58,7 @@ async function mailDocument(bytes: Uint8Array, depth = 0): Promise<BlockDocument
   const page = markupBlocks(nodes)
   const blocks: Block[] = [...(rows.length === 0 ? [] : [{ kind: 'table' as const, rows }])]
   const isWhole = without(wordsIn(page), wordsIn(text)).length === 0
-  blocks.push(...(isWhole ? text : page))
+  for (const one of isWhole ? text : page) blocks.push(one)
   // Plain text has the addresses of links too.
   const lost = isWhole ? [] : without(wordsIn(text, /https?:\S*/g), wordsIn(page))
   if (lost.length > 0) warnings.push(`Words of the plain text that the HTML lacks were left out: ${listed(lost)}.`)

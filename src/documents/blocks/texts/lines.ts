@@ -123,7 +123,7 @@ export function linesDocument(text: string, type: LinesType): BlockDocument {
   const prose: string[] = []
   const endProse = (): void => {
     const text = prose.splice(0).join('\n')
-    if (text !== '') blocks.push(...plainBlocks(shown(text), false))
+    if (text !== '') for (const one of plainBlocks(shown(text), false)) blocks.push(one)
   }
   const push = (block: Block): void => {
     endProse()

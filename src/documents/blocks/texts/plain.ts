@@ -64,7 +64,7 @@ export function plainBlocks(text: string, findsHeadings = true): Block[] {
     const found = blocksOf(lines, i === 0, findsHeadings && i < groups.length - 1)
     // A further paragraph of an item may have items after it.
     const isInside = list.length > 0 && lines.every((line, k) => indentOf(line) >= column || (k > 0 && BULLET.test(line)))
-    if (isInside && found.every(({ kind }) => kind === 'paragraph')) list.push(...lines)
+    if (isInside && found.every(({ kind }) => kind === 'paragraph')) for (const line of lines) list.push(line)
     else {
       endList()
       if (found[0]?.kind === 'list') list = [...lines]
@@ -246,20 +246,20 @@ function nestedItems(items: readonly string[]): string[] {
   })
 }
 
-/** Parts of one listing, which may have blank lines in it; and of one list. */
+/** Joins parts of one listing, which may have blank lines in it, and of one list. */
 function joined(blocks: readonly Block[]): Block[] {
-  const all: Block[] = []
+  const runs: Block[][] = []
   for (const block of blocks) {
-    const before = all.at(-1)
-    if (block.kind === 'code' && before?.kind === 'code') all.splice(-1, 1, { kind: 'code', text: `${before.text}\n\n${block.text}` })
-    else if (block.kind === 'list' && before?.kind === 'list') all.splice(-1, 1, { kind: 'list', items: [...before.items, ...block.items] })
-    else all.push(block)
+    const run = runs.at(-1)
+    if (run?.[0]?.kind === block.kind) run.push(block)
+    else runs.push([block])
   }
-  return all.map((block) => {
-    if (block.kind === 'list') return { ...block, items: nestedItems(block.items) }
-    if (block.kind !== 'code') return block
-    const lines = block.text.split('\n')
-    const common = Math.min(...lines.filter((line) => line !== '').map((line) => line.search(/\S/)))
-    return { ...block, text: lines.map((line) => line.slice(common)).join('\n') }
+  return runs.flatMap((run): Block[] => {
+    const items = run.flatMap((block) => (block.kind === 'list' ? block.items : []))
+    if (items.length > 0) return [{ kind: 'list', items: nestedItems(items) }]
+    const lines = run.flatMap((block) => (block.kind === 'code' ? [...block.text.split('\n'), ''] : [])).slice(0, -1)
+    if (lines.length === 0) return run
+    const common = lines.reduce((least, line) => (line === '' ? least : Math.min(least, line.search(/\S/))), Infinity)
+    return [{ kind: 'code', text: lines.map((line) => line.slice(common)).join('\n') }]
   })
 }
