@@ -45,11 +45,10 @@ const ROLES = { cepe: 'reader', contriever: 'retriever', reranker: 'reranker' } 
  * by `checkFiles`. It throws model_invalid naming the file.
  */
 function loaderOf<Kind extends ModelManifest['architecture']>(kind: Kind) {
-  const role = ROLES[kind]
   const isOfKind = (manifest: ModelManifest): manifest is Extract<ModelManifest, { architecture: Kind }> => manifest.architecture === kind
   return async (dir: string) => {
     const manifest = await loadManifest(dir)
-    if (!isOfKind(manifest)) throw invalidModel(dir, `${dir} has a ${ROLES[manifest.architecture]}: choose a folder with a ${role}`)
+    if (!isOfKind(manifest)) throw invalidModel(dir, `${dir} has a ${ROLES[manifest.architecture]}: choose a folder with a ${ROLES[kind]}`)
     for (const file of manifest.files) await findFile(dir, file)
     return manifest
   }
