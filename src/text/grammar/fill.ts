@@ -36,7 +36,7 @@ const BRACKETED = /(?:(\p{Sc}) ?)?\((\p{Sc}?)(\d[\d,.]*(?: ?%)?)\)( ?\p{L}+)?/u
 const AMOUNT =
   /^\P{L}*(?:(?:minus|negative|about|around|approximately|roughly|some|circa|nearly|almost|only|exactly|over|under|(?:more|less|fewer) than|at (?:least|most)|up to) \P{L}*)?\d/iu
 /** Words that make the number before them negative. */
-const NEGATED = /^(?:degrees? )?(?:[cf] |celsius |fahrenheit )?below (?:zero|freezing)\b|^(?:bce?|b c)\b/
+const NEGATED = /^(?:degrees? )?(?:[cf] |celsius |centigrade |fahrenheit )?below (?:zero|freezing)\b|^(?:bce?|b c)\b/
 /** "Not Canberra" does not name Canberra. */
 const NEGATION = / (?:not|no(?! -?\d)|never|neither|nor|none|without|isn t|wasn t) /
 

@@ -6,6 +6,7 @@ import type { Grammar, Part, Value } from './grammar.ts'
 const GRAMMAR_LIMITS = { properties: 16, nameCharacters: 64, choices: 100, choiceCharacters: 200, stringCharacters: 500 } as const
 
 type Schema = Readonly<Record<string, unknown>>
+type Resolved = readonly [Schema, Pick<Value, 'isNullable'>]
 
 /** Keywords without effect on validity, and those that only a `$ref` reads. */
 const ANNOTATIONS = ['title', 'description', 'default', 'examples', '$schema', '$id', '$comment', '$defs', 'definitions']
@@ -23,28 +24,29 @@ const REMEDY = 'Use enum, const, string, number, integer, boolean, or an object 
  */
 export function grammarOf(schema: unknown, field: string): Grammar {
   const root = schemaAt(schema, field)
-  const checked = resolved(root, field, root)
-  return checked['type'] === 'object' ? objectOf(checked, field, root) : [valueOf(checked, field)]
+  const [checked, isNull] = resolved(root, field, root)
+  return checked['type'] === 'object' ? objectOf(checked, field, root) : [{ ...valueOf(checked, field), ...isNull }]
 }
 
-/** The schema that a `$ref` names, or the only alternative to null. */
-function resolved(schema: Schema, field: string, root: Schema, references = 0): Schema {
+/** The schema that a `$ref` names, or the only alternative to null, and whether it or one on the way there allows null. */
+function resolved(schema: Schema, field: string, root: Schema, passed: readonly Schema[] = []): Resolved {
+  const all = [...passed, schema]
   const keyword = ['$ref', 'anyOf', 'oneOf'].find((name) => name in schema)
   if (keyword === undefined) {
     const type = 'enum' in schema || 'const' in schema ? undefined : notNull(schema['type'])
-    return type === undefined ? schema : { ...schema, type }
+    return [type === undefined ? schema : { ...schema, type }, all.some(isNullable) ? { isNullable: true } : {}]
   }
   const named = schema[keyword]
   const only = notNull(named)
   // What stands next to it has to hold, too.
   if (keyword === '$ref' || only !== undefined) refuseUnknown(schema, [keyword], field)
-  if (only !== undefined) return resolved(schemaAt(only, field), field, root, references)
-  if (keyword !== '$ref') return schema
+  if (only !== undefined) return resolved(schemaAt(only, field), field, root, all)
+  if (keyword !== '$ref') return [schema, {}]
   const [, group = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(typeof named === 'string' ? named : '') ?? []
   const target = Object.entries(Object(root[group]) as Schema).find(([key]) => key === name)?.[1]
-  if (target === undefined || references === MOST_REFERENCES)
+  if (target === undefined || passed.length >= MOST_REFERENCES)
     throw refused(`${field}.$ref`, 'must name a schema of $defs or definitions, as in #/$defs/Name')
-  return resolved(schemaAt(target, field), field, root, references + 1)
+  return resolved(schemaAt(target, field), field, root, all)
 }
 
 /** The only type or schema of a list next to that of null; undefined if there is none, or several. */
@@ -58,7 +60,8 @@ function isNull(one: unknown): boolean {
 }
 
 function isNullable(schema: Schema): boolean {
-  return ['type', 'anyOf', 'oneOf'].some((keyword) => [schema[keyword]].flat().some(isNull))
+  // An enumeration names null itself.
+  return !('enum' in schema || 'const' in schema) && [schema['type'], schema['anyOf'], schema['oneOf']].flat().some(isNull)
 }
 
 function objectOf(schema: Schema, field: string, root: Schema): Grammar {
@@ -75,9 +78,10 @@ function objectOf(schema: Schema, field: string, root: Schema): Grammar {
     if (name.length > GRAMMAR_LIMITS.nameCharacters || !isPrintable(name))
       throw refused(path, `has a name of more than ${GRAMMAR_LIMITS.nameCharacters} characters, or with control characters`)
     const own = schemaAt(property, path)
-    const value = valueOf(resolved(own, path, root), path)
+    const [checked, isNull] = resolved(own, path, root)
+    const value = valueOf(checked, path)
     const questions = questionsOf(name, own['description'], value)
-    return [`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`, { ...value, questions, ...(isNullable(own) && { isNullable: true }) }]
+    return [`${i === 0 ? '{' : ','}${JSON.stringify(name)}:`, { ...value, questions, ...isNull }]
   })
   const isOpen = parts.some(([, value]) => onlyChoice(value) === undefined)
   const written = parts.flatMap(([name, value]): Part[] => {
@@ -98,11 +102,8 @@ const PHRASE =
 function questionsOf(name: string, description: unknown, value: Value): readonly string[] {
   const told = typeof description === 'string' ? description.trim() : ''
   if (told.endsWith('?')) return [told]
-  const words = name
-    .replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2')
-    .replace(/[_-]+/g, ' ')
-    .trim()
-    .toLowerCase()
+  const spaced = name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').replace(/[_-]+/g, ' ')
+  const words = spaced.trim().toLowerCase()
   if (ASKED_FOR.test(words)) return []
   const isBoolean = value.kind === 'choice' && value.texts.includes('true')
   if (isBoolean) return [/^(?:is|are|was|were|has|have|had|does|do|did|can|may|must) /.test(words) ? `${words}?` : `Is it ${words}?`]

@@ -220,13 +220,29 @@ await t.test('a number that the limit cuts is not taken for a whole one', async 
     const read = { ...asked, passages, question: year.description, grammar: object(properties) }
     const whole = (await reader.answer({ ...read, maxNewTokens: 60 })).written?.text
     for (let maxNewTokens = 1; maxNewTokens < 12; maxNewTokens++) {
-      const { text, stopped } = (await reader.answer({ ...read, maxNewTokens })).written ?? {}
+      const { text, stopped, logprobs = [] } = (await reader.answer({ ...read, maxNewTokens })).written ?? {}
+      t.ok(logprobs.length <= maxNewTokens, `${logprobs.length} of ${maxNewTokens} tokens`)
       const number = /"year":-?\d+(?=[,}])/.exec(text ?? '')?.[0]
       t.ok(number === undefined || whole?.includes(`${number},`) || whole?.includes(`${number}}`), `${text} of ${whole}`)
       t.ok(!stopped || text === whole, `${text} has ended`)
       t.notMatch(text, /:,|:$|"year":-?\d*,"city":$/, 'no name without its value')
     }
   }
+})
+
+await t.test('a number in place of one that the limit cuts has not ended', async (t) => {
+  for (const [noun, amount, whole] of [
+    ['population', '1,945', 1945],
+    ['temperature', '5 degrees celsius', 5],
+  ] as const)
+    for (let maxNewTokens = 1; maxNewTokens < 14; maxNewTokens++) {
+      const passages = [passage('Australia', `The ${noun} is ${amount}.`, 1)]
+      const read = { ...asked, question: `what is the ${noun}?`, passages, maxNewTokens }
+      const { text, stopped } = await reader.answer(read)
+      const { written } = await reader.answer({ ...read, grammar: object({ value: { type: 'integer' } }) })
+      if (stopped) t.same([text, written?.text, written?.stopped], [amount, `{"value":${whole}}`, true])
+      else t.same([/^\{"value":-?\d+$/.test(written?.text ?? ''), written?.stopped], [true, false], `${written?.text} of ${text}`)
+    }
 })
 
 await t.test('the prompts of all values count', async (t) => {

@@ -168,6 +168,8 @@ t.test('an answer in words names the choice or the number', (t) => {
     ['integer', 'minus\u00a05', -5],
     ['integer', '40 degrees below zero', -40],
     ['number', '2.5 °C below zero', -2.5],
+    ['integer', '5 degrees Celsius below zero', -5],
+    ['integer', 'five degrees centigrade below freezing', -5],
     ['integer', '5 metres below the street', 5],
     ['integer', '44 BC', -44],
     ['integer', 'in 44 B.C.E. or so', -44],

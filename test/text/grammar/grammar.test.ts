@@ -134,6 +134,15 @@ t.test('schemas that decoding is not held to are refused, with the place and wha
   const nullable = (value: object): object[] => [{ anyOf: [value, { type: 'null' }], default: null }, { oneOf: [{ type: 'null' }, value] }]
   for (const schema of [...nullable({ type: 'integer' }), { type: ['integer', 'null'], title: 'Year' }])
     t.match(grammarOf(one(schema), 's')[1], { kind: 'integer', isNullable: true }, JSON.stringify(schema))
+  // Null may be allowed where a reference leads, or of an only value.
+  const defs = { $defs: { Year: { type: ['integer', 'null'] }, Maybe: { anyOf: [{ $ref: '#/$defs/Year' }] } } }
+  for (const name of ['Year', 'Maybe'])
+    t.match(grammarOf({ ...one({ $ref: `#/$defs/${name}` }), ...defs }, 's')[1], { kind: 'integer', isNullable: true }, name)
+  for (const schema of [...nullable({ type: 'integer' }), defs.$defs.Year, { $ref: '#/$defs/Year', ...defs }])
+    t.same(grammarOf(schema, 's'), [{ kind: 'integer', isNullable: true }], JSON.stringify(schema))
+  const chosen = { type: ['string', 'null'], enum: ['a', 'b'] }
+  t.notOk('isNullable' in (grammarOf(one(chosen), 's')[1] ?? {}), 'an enumeration without null')
+  t.match(grammarOf(one({ anyOf: [chosen, { type: 'null' }] }), 's')[1], { isNullable: true })
   const colours = { Colour: { enum: ['red', 'blue'], type: 'string', title: 'Colour' }, Own: { $ref: '#/$defs/Colour' } }
   for (const schema of [{ $ref: '#/$defs/Colour' }, { $ref: '#/$defs/Own', description: 'x' }, ...nullable({ $ref: '#/$defs/Colour' })])
     t.same(written({ ...one(schema), $defs: colours }), written(one(colours.Colour)), JSON.stringify(schema))

@@ -98,11 +98,12 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   let [left, isClosed] = [read.maxNewTokens, true]
   for (const [i, part] of grammar.entries()) {
     // No more is written than there are tokens for. A number that they cut is not closed either: it would be taken for the whole one.
-    if (left < 1 && (i < grammar.length - 1 || !isClosed)) break
+    if (!isClosed || (left < 1 && i < grammar.length - 1)) break
     if (!isValue(part)) parts.push({ text: part.text, stopped: true, logprobs: [], tokens: [fixedToken(part.text)] })
     else {
       const own = (values.length > 1 ? await readField(run, part, said, left) : undefined) ?? said
-      const value = await formOf(run, part, part === found && sureness(answer) >= sureness(own.answer) ? said : own)
+      const isSaid = part === found && (read.isDefaultLimit || answer.logprobs.length <= left) && sureness(answer) >= sureness(own.answer)
+      const value = await formOf(run, part, isSaid ? said : own)
       formed.push(value)
       parts.push(value.written)
       isClosed = value.written.stopped || part.kind === 'string' || part.kind === 'choice'
@@ -125,14 +126,12 @@ async function inForm(run: Run, grammar: Grammar, said: Placed): Promise<Formed>
   return { inWords: least === answer ? answer : { ...answer, logprobs: least.logprobs }, written }
 }
 
-/**
- * Reads a value where the answer was read, by the first of its questions whose reading names it, else by the last. A passage that was read
- * alone is what a question is about.
- */
+/** Reads a value where the answer was read, by the first of its questions whose reading names it, else by the last. */
 async function readField(run: Run, part: Value, { whole }: Placed, maxNewTokens: number): Promise<Placed | undefined> {
   const { read, readings } = run
   let found: Placed | undefined
   for (const ask of part.questions ?? []) {
+    // A passage that was read alone is what a question is about.
     const question = readsOneByOne(read) ? ask : `${read.question} ${ask}`
     const own = { ...run, read: { ...read, question, passages: whole.passages, kDecoder: whole.kDecoder, maxNewTokens } }
     const greedy = await placed(own)
@@ -155,19 +154,18 @@ async function formOf({ model, read, yieldPoint }: Run, value: Value, { answer, 
     const json = stringIn(value, text)
     return written(json, stopped && json === JSON.stringify(text))
   }
-  // What follows the last two words of a cut answer may change its value: "1," of 1,250 and "2 hundred tho" of 200,000.
-  const sure = stopped || told === undefined ? told : valueIn(value, text.split(' ').slice(0, -2).join(' '))
+  // What follows the last words of a cut answer may change its value: "1," of 1,250 and "5 degrees Celsius" of 5 degrees Celsius below zero.
+  const sure = stopped || told === undefined ? told : valueIn(value, text.split(' ').slice(0, -4).join(' '))
   if (told !== undefined && sure === told) return written(told, true)
   const words = inWords(value)
   const isUnsigned = whole.passages.length > 0 && !whole.passages.some(({ text }) => NEGATIVE.test(text))
-  const decoded = await answerTask(
-    model,
-    { ...asked, topTokens: read.topTokens, sampling: read.sampling, stop: [], value: { ...words.value, isUnsigned } },
-    yieldPoint,
-  )
+  const masked = { ...asked, topTokens: read.topTokens, sampling: read.sampling, stop: [], value: { ...words.value, isUnsigned } }
+  const decoded = await answerTask(model, masked, yieldPoint)
   // A number is as likely as all its digits together: after an unlikely one others, such as zeros, are likely.
   const scored = value.kind === 'choice' ? decoded : { ...decoded, logprobs: [sum(decoded.logprobs)] }
-  return { inWords: scored, written: framed(decoded, words.json(decoded.text), decoded.stopped) }
+  // A number in place of one that the limit of the request cuts may be its beginning.
+  const isEnded = decoded.stopped && (stopped || asked.isDefaultLimit === true || value.kind === 'choice')
+  return { inWords: scored, written: framed(decoded, words.json(decoded.text), isEnded) }
 }
 
 /** @param text JSON of a value */
