@@ -145,7 +145,7 @@ async function failingStarts(t: Test): Promise<readonly Case[]> {
       what: 'a retriever that is a reader',
       args: serve,
       env: { ...builtOnly(at('reader')), CEPE_RETRIEVER_DIR: at('reader') },
-      says: /manifest/,
+      says: /reader has a reader: choose a folder with a retriever$/,
     },
     { what: 'neither model nor checkpoint', args: serve, env: builtOnly(at('nothing')), says: /no built model.*CEPE_READER_CHECKPOINT/ },
     { what: 'a model folder that is a file', args: serve, env: { ...whole, CEPE_READER_DIR: at('file') }, says: /CEPE_READER_DIR/ },
