@@ -66,7 +66,7 @@ function ask({ url }: RunningServer, route: string, from: string, body?: object)
 t.test('idle connections of one address keep nobody else out, and those of many no probe', async (t) => {
   const server = await limited(t, 4096, { CEPE_MAX_CONNECTIONS: '40' })
   const one = await idle(t, server, 200, '127.0.0.1')
-  t.equal(await settled(503, server, '/v1/models', '127.0.0.1'), 503, 'the address itself is told')
+  t.equal(await settled(503, server, '/v1/models', '127.0.0.1'), 503, 'the address itself is refused')
   for (let i = 0; i < 20; i++) t.equal(await status(server, '/v1/models', '127.0.0.2'), 200, 'another address is served')
   t.equal(await status(server, '/healthz', '127.0.0.1'), 200, 'its probes are answered')
   t.equal(await text(server, '/readyz', '127.0.0.1'), await text(server, '/readyz', '127.0.0.2'))

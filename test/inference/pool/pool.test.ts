@@ -195,7 +195,7 @@ await t.test('a process that is stopped is seen, and replaced', async (t) => {
 
 await t.test('a process that loads a graph in the midst of a run is let be', async (t) => {
   const { pool } = await open(t, { heartbeatMs: 200 })
-  // A kind of run has times of its own: the long load lets no other run hang for longer.
+  // Run times are measured per kind: a long load does not raise the bound of other runs.
   for (const kind of ['', 'loading']) for (let i = 0; i < 3; i++) await pool.run(stubTask('echo'), { kind })
   const pid = pool.status().children[0]?.pid
   t.equal(pidOf(await pool.run(stubTask('load 1000'), { kind: 'loading' })), pid)
